@@ -1,0 +1,50 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test check lint types typing-links bench docs lock clean
+
+run: $(VENV)/run.ok           ## start the broker on its defaults
+	$(BIN)/triplewire serve
+
+test: $(VENV)/dev.ok          ## all tests
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+check: lint types test        ## what lands must pass
+
+lint: $(VENV)/dev.ok
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# mypy can't see an editable install that works by an import hook: give it a farm of links instead
+types: $(VENV)/dev.ok typing-links
+	$(BIN)/mypy
+
+typing-links:
+	@mkdir -p build/typing/triplewire
+	@for d in broker clients conf gates jsap spu; do ln -sfn ../../../$$d build/typing/triplewire/$$d; done
+
+bench: $(VENV)/dev.ok         ## ratios, measured in one run
+	$(BIN)/pytest tests/bench -s -q --override-ini=norecursedirs= --override-ini=testpaths=tests/bench
+
+docs: $(VENV)/dev.ok          ## the examples in the documents, run
+	$(BIN)/pytest -q tests/test_readme.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.ok: pyproject.toml requirements.lock | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable .
+	@touch $@
+
+$(VENV)/dev.ok: pyproject.toml requirements.lock | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,mqtt]'
+	@touch $@ $(VENV)/run.ok
+
+lock:                         ## the newest versions that fit pyproject.toml
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet --disable-pip-version-check --editable '.[dev,mqtt]'
+	build/lock/bin/pip freeze --exclude-editable | sort -f > requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

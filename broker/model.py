@@ -1,0 +1,237 @@
+"""The nouns of Triplewire, each once.  Importing this module starts nothing.
+
+Terms are pyoxigraph's `NamedNode`, `BlankNode`, `Literal` and `Triple`: immutable, hashable, never wrapped.  A row is
+a tuple of terms in the order of its answer's variables, None where a variable is unbound.  Answers are bags: a change
+is two disjoint bags of rows, and changes add up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
+Row: TypeAlias = tuple[Term | None, ...]
+SubscriberId: TypeAlias = int
+
+
+class QueryForm(Enum):
+    """The four forms of a SPARQL query (SPARQL 1.1 Query, 16)."""
+
+    SELECT = "SELECT"
+    ASK = "ASK"
+    CONSTRUCT = "CONSTRUCT"
+    DESCRIBE = "DESCRIBE"
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the answer is triples."""
+        return self in {QueryForm.CONSTRUCT, QueryForm.DESCRIBE}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query operation (SPARQL 1.1 Protocol, 2.1).
+
+    Where either list of graphs is given, together they are the dataset, whatever FROM says (2.1.4).
+    """
+
+    sparql: str
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An update operation (SPARQL 1.1 Protocol, 2.2); the lists of graphs stand for USING and USING NAMED."""
+
+    sparql: str
+    using_graphs: tuple[str, ...] = ()
+    using_named_graphs: tuple[str, ...] = ()
+
+
+class GraphEdit(Enum):
+    """What a Graph Store Protocol request does to its graph."""
+
+    REPLACE = "PUT"
+    MERGE = "POST"
+    DROP = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWrite:
+    """One writing operation of the Graph Store HTTP Protocol; `graph` None is the default graph.
+
+    `triples` is N-Triples text, so that one path leads from here to every kind of store.
+    """
+
+    edit: GraphEdit
+    graph: str | None
+    triples: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """The SE Protocol's subscribe: hold `query` for `subscriber` and tell it every change of the answer."""
+
+    query: Query
+    subscriber: SubscriberId
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """The SE Protocol's unsubscribe; only the subscriber that owns `spuid` may."""
+
+    spuid: str
+    subscriber: SubscriberId
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A connection is gone; queued like any request, so no subscription outlives its owner and no lock is needed."""
+
+    subscriber: SubscriberId
+
+
+Request: TypeAlias = Update | GraphWrite | Subscribe | Unsubscribe | Leave
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """The answer to a query: rows over `vars`, in the answer's order.
+
+    ASK is one row over `boolean`; CONSTRUCT and DESCRIBE are rows over `subject, predicate, object`, each triple once.
+    """
+
+    vars: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    def bag(self) -> Counter[Row]:
+        """The rows with their multiplicities."""
+        return Counter(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class BindingsDelta:
+    """What changed in the answer to one query: two bags of rows over the same variables, with no row in common."""
+
+    vars: tuple[str, ...]
+    added: Counter[Row]
+    removed: Counter[Row]
+    # The encoded form, kept by the codec: one delta goes to many subscribers and is encoded once.
+    encoded: list[str] = field(default_factory=list, repr=False, compare=False)
+
+    @classmethod
+    def between(cls, vars: tuple[str, ...], before: Counter[Row], after: Counter[Row]) -> BindingsDelta:  # noqa: A002 - head.vars is the format's own name
+        """The delta that turns the bag `before` into the bag `after`."""
+        return cls(vars, after - before, before - after)
+
+    @classmethod
+    def first(cls, answer: Bindings) -> BindingsDelta:
+        """The first results: everything is added; the answer's order is kept."""
+        return cls(answer.vars, answer.bag(), Counter())
+
+    def apply(self, before: Counter[Row]) -> Counter[Row]:
+        """The bag after this change; the inverse of `between`."""
+        after = before.copy()
+        after.update(self.added)
+        after.subtract(self.removed)
+        return +after
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+@dataclass(frozen=True, slots=True)
+class QuadDelta:
+    """Exactly the quads that an update added to the dataset and removed from it; no quad is in both."""
+
+    inserted: frozenset[Quad]
+    deleted: frozenset[Quad]
+
+    def __bool__(self) -> bool:
+        return bool(self.inserted or self.deleted)
+
+
+@dataclass(slots=True)
+class Subscription:
+    """A query held for a subscriber; `sequence` is that of the last notification made, 0 the first results."""
+
+    spuid: str
+    query: Query
+    subscriber: SubscriberId
+    alias: str | None = None
+    sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One message about one subscription; sequence 0 carries the first results and answers the subscribe."""
+
+    spuid: str
+    alias: str | None
+    sequence: int
+    delta: BindingsDelta
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribed:
+    """The answer to an unsubscribe."""
+
+    spuid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as the protocols send it: SEPA's flat object on WebSocket and HTTP alike."""
+
+    code: str
+    status: int
+    description: str
+    alias: str | None = None
+    spuid: str | None = None
+
+
+Message: TypeAlias = Notification | Unsubscribed | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """The reply to an update; `created` tells a Graph Store write that its graph was not there before."""
+
+    notified: int = 0
+    created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one request led to: the sender's reply, and messages for subscribers in the order they must arrive."""
+
+    reply: Updated | None = None
+    messages: tuple[tuple[SubscriberId, Message], ...] = ()
+
+
+class Dataset(Protocol):
+    """The store as subscription units see it."""
+
+    def evaluate(self, query: Query) -> Bindings:
+        """The whole answer to `query`, in memory.
+
+        Raises:
+            RequestError: the query can't be evaluated.
+            EngineError: the store failed.
+        """
+        ...
+
+
+def bag(rows: Iterable[Row]) -> Counter[Row]:
+    """Rows with their multiplicities."""
+    return Counter(rows)

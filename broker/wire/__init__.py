@@ -1,0 +1,1 @@
+"""Bytes become nouns here, and nouns bytes; no I/O."""

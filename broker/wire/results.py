@@ -1,0 +1,161 @@
+"""SPARQL 1.1 Query Results JSON Format, as SEPA's notifications carry it, and back.
+
+Oxigraph's own writer serves the answers to queries; this codec serves notifications, whose rows the broker holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import lru_cache
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
+
+from ..errors import ProtocolError
+from ..model import Bindings, BindingsDelta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..model import Row, Term
+
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+
+def encode_term(term: Term) -> str:
+    """A term as the JSON object of Results JSON 3.2.2 (triple terms and base directions as in its 1.2)."""
+    if isinstance(term, NamedNode):
+        return f'{{"type":"uri","value":{_quoted(term.value)}}}'
+    if isinstance(term, Literal):
+        return _encode_literal(term)
+    if isinstance(term, BlankNode):
+        return f'{{"type":"bnode","value":{_quoted(term.value)}}}'
+    subject, predicate, object_ = (encode_term(part) for part in (term.subject, term.predicate, term.object))
+    return f'{{"type":"triple","value":{{"subject":{subject},"predicate":{predicate},"object":{object_}}}}}'
+
+
+def _encode_literal(term: Literal) -> str:
+    value = _quoted(term.value)
+    if term.language is not None:
+        direction = f',"its:dir":{_quoted(str(term.direction))}' if term.direction is not None else ""
+        return f'{{"type":"literal","value":{value},"xml:lang":{_quoted(term.language)}{direction}}}'
+    datatype = term.datatype.value
+    if datatype == XSD_STRING:
+        return f'{{"type":"literal","value":{value}}}'
+    return f'{{"type":"literal","value":{value},"datatype":{_quoted(datatype)}}}'
+
+
+# Not ASCII-escaped: the wire is UTF-8, and a text in Georgian would be six times as long.
+_quoted = encode_basestring
+
+
+def decode_term(value: Any) -> Term:
+    """The term of a Results JSON object.
+
+    Raises:
+        ProtocolError: it is not one.
+    """
+    try:
+        kind, text = value["type"], value["value"]
+        if kind == "uri":
+            return NamedNode(text)
+        if kind in {"literal", "typed-literal"}:
+            return _decode_literal(text, value)
+        if kind == "bnode":
+            return BlankNode(text)
+        if kind == "triple":
+            parts = (decode_term(text[part]) for part in ("subject", "predicate", "object"))
+            return Triple(*parts)  # type: ignore[arg-type]  # its constructor checks
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProtocolError(f"not an RDF term in Results JSON: {value!r:.100}") from error
+    raise ProtocolError(f"not an RDF term in Results JSON: {value!r:.100}")
+
+
+def _decode_literal(text: str, value: dict[str, str]) -> Literal:
+    language = value.get("xml:lang")
+    if language is not None:
+        direction = value.get("its:dir")
+        return Literal(text, language=language, direction=BaseDirection(direction) if direction else None)
+    datatype = value.get("datatype")
+    return Literal(text, datatype=NamedNode(datatype)) if datatype is not None else Literal(text)
+
+
+@lru_cache(maxsize=4096)
+def _keys(variables: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{_quoted(name)}:" for name in variables)
+
+
+def encode_rows(variables: tuple[str, ...], rows: Iterable[Row]) -> str:
+    """Head and bindings; an unbound variable is left out of its row (Results JSON 3.2.1)."""
+    keys = _keys(variables)
+    bindings = ",".join(
+        "{"
+        + ",".join([key + encode_term(term) for key, term in zip(keys, row, strict=True) if term is not None])
+        + "}"
+        for row in rows
+    )
+    head = ",".join(_quoted(name) for name in variables)
+    return f'{{"head":{{"vars":[{head}]}},"results":{{"bindings":[{bindings}]}}}}'
+
+
+def encode_delta(delta: BindingsDelta) -> str:
+    """The two members `addedResults` and `removedResults`, in full shape; encoded once for one delta."""
+    if not delta.encoded:
+        added = encode_rows(delta.vars, delta.added.elements())
+        removed = encode_rows(delta.vars, delta.removed.elements())
+        delta.encoded.append(f'"addedResults":{added},"removedResults":{removed}')
+    return delta.encoded[0]
+
+
+def decode_bindings(document: Any) -> Bindings:
+    """The rows of a Results JSON document; ASK becomes one row over `boolean`.
+
+    Raises:
+        ProtocolError: it is not a Results JSON document.
+    """
+    if not isinstance(document, dict):
+        raise ProtocolError("SPARQL results must be a JSON object")
+    if isinstance(document.get("boolean"), bool):
+        return Bindings(("boolean",), ((Literal(document["boolean"]),),))
+    try:
+        variables = tuple(str(name) for name in document["head"].get("vars", ()))
+        found = document["results"]["bindings"]
+        rows = tuple(
+            tuple(decode_term(row[name]) if name in row else None for name in variables) for row in found
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ProtocolError("SPARQL results must have head.vars and results.bindings") from error
+    return Bindings(variables, rows)
+
+
+def decode_delta(notification: dict[str, Any]) -> BindingsDelta:
+    """The delta of a notification; an empty object (older brokers) is an empty bag.
+
+    Raises:
+        ProtocolError: a side is missing or is not Results JSON.
+    """
+    sides: list[Bindings] = []
+    for member in ("addedResults", "removedResults"):
+        found = notification.get(member)
+        if found is None:
+            raise ProtocolError(f"a notification must have {member}")
+        sides.append(decode_bindings(found) if found else Bindings((), ()))
+    added, removed = sides
+    return BindingsDelta(added.vars or removed.vars, Counter(added.rows), Counter(removed.rows))
+
+
+def parse_results(data: bytes | str) -> Bindings:
+    """A whole Results JSON document.
+
+    Raises:
+        ProtocolError: it is not one.
+    """
+    try:
+        return decode_bindings(json.loads(data))
+    except ValueError as error:  # JSON's and UTF-8's errors are ValueErrors, as is ProtocolError
+        if isinstance(error, ProtocolError):
+            raise
+        raise ProtocolError(f"SPARQL results must be JSON: {error}") from error

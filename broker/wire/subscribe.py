@@ -1,0 +1,227 @@
+"""The messages of the SPARQL 1.1 Secure Event Protocol, both ways: JSON texts on a WebSocket.
+
+::
+
+    client   {"subscribe":{"sparql":..,"alias"?,"default-graph-uri"?,"named-graph-uri"?,"authorization"?}}
+             {"unsubscribe":{"spuid":..,"authorization"?}}
+    broker   {"notification":{"spuid","alias"?,"sequence","addedResults","removedResults"}}
+             {"unsubscribed":{"spuid"}}
+             {"error","status_code","error_description","alias"?,"spuid"?}
+
+Real clients send more: an alias of null, graphs as one string, a token beside `subscribe` (sepy), kilobytes of foreign
+members (sepa-js).  What is not known is not looked at.  The codes of the errors are those of SEPA's engine.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from json.encoder import encode_basestring as quoted
+from typing import Any, TypeAlias
+
+from ..errors import BrokerRefused, ProtocolError
+from ..model import Failure, Notification, Query, Unsubscribed
+from .results import decode_delta, encode_delta
+
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribeMessage:
+    """A client's subscribe; `authorization` is the token in either of its places, without `Bearer`."""
+
+    query: Query
+    alias: str | None = None
+    authorization: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnsubscribeMessage:
+    """A client's unsubscribe."""
+
+    spuid: str
+    alias: str | None = None
+    authorization: str | None = None
+
+
+ClientMessage: TypeAlias = SubscribeMessage | UnsubscribeMessage
+BrokerMessage: TypeAlias = Notification | Unsubscribed | Failure
+
+
+class MessageError(ProtocolError):
+    """A client's text that is no message; `code` is SEPA's, `alias` names the request where it could be read."""
+
+    def __init__(self, code: str, description: str, alias: str | None = None) -> None:
+        super().__init__(description)
+        self.code = code
+        self.alias = alias
+
+
+def decode_client(text: str) -> ClientMessage:
+    """What a client said.
+
+    Raises:
+        MessageError: it is not JSON, has neither member, or a member is of the wrong kind.
+    """
+    document = _document(text)
+    if "subscribe" in document:
+        return _subscribe(document)
+    if "unsubscribe" in document:
+        return _unsubscribe(document)
+    raise MessageError(
+        "unsupported",
+        f"a message must have the member subscribe or unsubscribe; it has {sorted(document)!s:.200}",
+        _alias(document),
+    )
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except RecursionError as error:
+        raise MessageError("JsonParseException", "the JSON is nested too deeply") from error
+    except ValueError as error:
+        raise MessageError("JsonParseException", f"the message is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise MessageError("JsonParseException", "a message must be a JSON object")
+    return document
+
+
+def _subscribe(document: dict[str, Any]) -> SubscribeMessage:
+    body = document["subscribe"]
+    alias = _alias(body) or _alias(document)
+    if not isinstance(body, dict):
+        raise MessageError("Exception", "subscribe must be an object with the member sparql", alias)
+    sparql = body.get("sparql")
+    if not isinstance(sparql, str):
+        raise MessageError("Exception", "sparql member not found: subscribe.sparql must be a string", alias)
+    query = Query(
+        sparql, _graphs(body, "default-graph-uri", alias), _graphs(body, "named-graph-uri", alias)
+    )
+    return SubscribeMessage(query, alias, _token(document, body))
+
+
+def _unsubscribe(document: dict[str, Any]) -> UnsubscribeMessage:
+    body = document["unsubscribe"]
+    alias = _alias(body) or _alias(document)
+    if not isinstance(body, dict) or not isinstance(body.get("spuid"), str):
+        raise MessageError("Exception", "spuid member not found: unsubscribe.spuid must be a string", alias)
+    return UnsubscribeMessage(body["spuid"], alias, _token(document, body))
+
+
+def _alias(body: Any) -> str | None:
+    alias = body.get("alias") if isinstance(body, dict) else None
+    return alias if isinstance(alias, str) else None
+
+
+def _graphs(body: dict[str, Any], member: str, alias: str | None) -> tuple[str, ...]:
+    """Absent, null, one string (sepy), or an array of strings."""
+    found = body.get(member)
+    if not found:
+        return ()
+    if isinstance(found, str):
+        return (found,)
+    if isinstance(found, list) and all(isinstance(graph, str) for graph in found):
+        return tuple(found)
+    raise MessageError("Exception", f"subscribe.{member} must be an IRI or an array of IRIs", alias)
+
+
+def _token(document: dict[str, Any], body: dict[str, Any]) -> str | None:
+    found = body.get("authorization") or document.get("authorization")
+    if not isinstance(found, str):
+        return None
+    scheme, _, token = found.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token else found
+
+
+def encode_broker(message: BrokerMessage) -> str:
+    """The text that tells a client `message`."""
+    if isinstance(message, Notification):
+        alias = f',"alias":{quoted(message.alias)}' if message.alias is not None else ""
+        return (
+            f'{{"notification":{{"spuid":{quoted(message.spuid)}{alias},"sequence":{message.sequence},'
+            f"{encode_delta(message.delta)}}}}}"
+        )
+    if isinstance(message, Unsubscribed):
+        return f'{{"unsubscribed":{{"spuid":{quoted(message.spuid)}}}}}'
+    return encode_failure(message)
+
+
+def encode_failure(failure: Failure) -> str:
+    """SEPA's flat error object, the same on HTTP and WebSocket."""
+    document: dict[str, Any] = {
+        "error": failure.code,
+        "status_code": failure.status,
+        "error_description": failure.description,
+    }
+    if failure.alias is not None:
+        document["alias"] = failure.alias
+    if failure.spuid is not None:
+        document["spuid"] = failure.spuid
+    return json.dumps(document, ensure_ascii=False)
+
+
+def encode_client(message: ClientMessage) -> str:
+    """The text by which a client says `message`."""
+    if isinstance(message, UnsubscribeMessage):
+        body: dict[str, Any] = {"spuid": message.spuid}
+        return json.dumps({"unsubscribe": body | _said(message)}, ensure_ascii=False)
+    body = {"sparql": message.query.sparql}
+    if message.query.default_graphs:
+        body["default-graph-uri"] = list(message.query.default_graphs)
+    if message.query.named_graphs:
+        body["named-graph-uri"] = list(message.query.named_graphs)
+    return json.dumps({"subscribe": body | _said(message)}, ensure_ascii=False)
+
+
+def _said(message: ClientMessage) -> dict[str, str]:
+    said: dict[str, str] = {}
+    if message.alias is not None:
+        said["alias"] = message.alias
+    if message.authorization is not None:
+        said["authorization"] = f"Bearer {message.authorization}"
+    return said
+
+
+def decode_broker(text: str | bytes) -> BrokerMessage:
+    """What a broker said.
+
+    Raises:
+        ProtocolError: it is none of the three messages.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise ProtocolError(f"the broker's message is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ProtocolError("the broker's message must be a JSON object")
+    if "error" in document:
+        return decode_failure(document)
+    try:
+        if "notification" in document:
+            return _notification(document["notification"])
+        if "unsubscribed" in document:
+            return Unsubscribed(str(document["unsubscribed"]["spuid"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProtocolError(f"the broker's message lacks a member: {text!r:.100}") from error
+    raise ProtocolError(f"the broker's message is not known: {text!r:.100}")
+
+
+def _notification(body: dict[str, Any]) -> Notification:
+    return Notification(str(body["spuid"]), _alias(body), int(body["sequence"]), decode_delta(body))
+
+
+def decode_failure(document: dict[str, Any]) -> Failure:
+    """SEPA's flat error object; a member that is missing is filled in rather than refused."""
+    status = document.get("status_code")
+    return Failure(
+        str(document.get("error")),
+        status if isinstance(status, int) else 500,
+        str(document.get("error_description", "")),
+        _alias(document),
+        document.get("spuid") if isinstance(document.get("spuid"), str) else None,
+    )
+
+
+def refusal(failure: Failure) -> BrokerRefused:
+    """The exception that our clients raise for it."""
+    return BrokerRefused(failure.code, failure.status, failure.description)

@@ -1,0 +1,1 @@
+"""Producer, Consumer, Aggregator, GenericClient and the command line."""

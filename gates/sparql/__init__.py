@@ -1,0 +1,1 @@
+"""SPARQL 1.1 Protocol and Graph Store HTTP Protocol."""

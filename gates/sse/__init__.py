@@ -1,0 +1,1 @@
+"""Subscriptions as server-sent events."""

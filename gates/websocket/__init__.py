@@ -1,0 +1,1 @@
+"""SPARQL 1.1 Secure Event Protocol over WebSocket."""

@@ -1,0 +1,1 @@
+"""JSON SPARQL Application Profiles, and forced bindings."""
