@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from support.running import RunningBroker, RunningOxigraph
 
 SHARED = Path(__file__).parents[2] / "shared"

@@ -6,12 +6,14 @@ RFC 9110, 12.5.1 for Accept; SPARQL 1.1 Protocol 2.1.5 for the formats.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyoxigraph import QueryResultsFormat, RdfFormat
 
-from ..errors import NotAcceptable, UnsupportedMediaType
-from ..model import QueryForm
+from triplewire.broker.errors import NotAcceptable, UnsupportedMediaType
+
+if TYPE_CHECKING:
+    from triplewire.broker.model import QueryForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ RESULTS: Formats = (JSON, XML, CSV, TSV)
 
 TURTLE = AnswerFormat("text/turtle", ("application/turtle", "application/x-turtle"), RdfFormat.TURTLE)
 N_TRIPLES = AnswerFormat("application/n-triples", ("text/plain",), RdfFormat.N_TRIPLES)
-RDF_XML = AnswerFormat("application/rdf+xml", ("application/xml", "text/xml"), RdfFormat.RDF_XML, charset=False)
+RDF_XML = AnswerFormat(
+    "application/rdf+xml", ("application/xml", "text/xml"), RdfFormat.RDF_XML, charset=False
+)
 JSON_LD = AnswerFormat("application/ld+json", ("application/json",), RdfFormat.JSON_LD, charset=False)
 N3 = AnswerFormat("text/n3", ("text/rdf+n3",), RdfFormat.N3)
 TRIG = AnswerFormat("application/trig", ("application/x-trig",), RdfFormat.TRIG)
@@ -76,7 +80,9 @@ def negotiate(accept: str | None, formats: Formats) -> AnswerFormat:
             best, best_rank = format_, rank
     if best is None:
         offered = ", ".join(format_.media_type for format_ in formats)
-        raise NotAcceptable(f"none of the media types in Accept can be made of this answer; there are {offered}")
+        raise NotAcceptable(
+            f"none of the media types in Accept can be made of this answer; there are {offered}"
+        )
     return best
 
 

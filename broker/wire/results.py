@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
 
-from ..errors import ProtocolError
-from ..model import Bindings, BindingsDelta
+from triplewire.broker.errors import ProtocolError
+from triplewire.broker.model import Bindings, BindingsDelta
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..model import Row, Term
+    from triplewire.broker.model import Row, Term
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted
 from typing import Any, TypeAlias
 
-from ..errors import BrokerRefused, ProtocolError
-from ..model import Failure, Notification, Query, Unsubscribed
-from .results import decode_delta, encode_delta
+from triplewire.broker.errors import BrokerRefused, ProtocolError
+from triplewire.broker.model import Failure, Notification, Query, Unsubscribed
 
+from .results import decode_delta, encode_delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,7 @@ def _subscribe(document: dict[str, Any]) -> SubscribeMessage:
     sparql = body.get("sparql")
     if not isinstance(sparql, str):
         raise MessageError("Exception", "sparql member not found: subscribe.sparql must be a string", alias)
-    query = Query(
-        sparql, _graphs(body, "default-graph-uri", alias), _graphs(body, "named-graph-uri", alias)
-    )
+    query = Query(sparql, _graphs(body, "default-graph-uri", alias), _graphs(body, "named-graph-uri", alias))
     return SubscribeMessage(query, alias, _token(document, body))
 
 

@@ -1,0 +1,261 @@
+"""Builds the broker from its settings, starts it, and ends it: the only file that knows everybody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import resource
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from triplewire.gates.http.connection import connection_class
+from triplewire.gates.http.router import Router
+from triplewire.gates.sparql import endpoint, graph_store, query, update
+from triplewire.gates.sse import gate as sse
+from triplewire.gates.web.pages import application
+from triplewire.gates.websocket.server import WebSocketGate, listen, upgraded
+
+from .core import Core
+from .endpoint import EndpointStore
+from .errors import StoreError
+from .scheduler import Scheduler
+from .store import EmbeddedStore
+from .subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from websockets.asyncio.server import Server
+
+    from .config import Config
+    from .store import Store
+
+log = logging.getLogger("triplewire.broker.app")
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a running broker is reached; a host and port in each URL."""
+
+    http: str
+    websocket: str
+
+
+class Broker:
+    """The parts of one broker, put together on the running event loop."""
+
+    def __init__(self, config: Config, store: Store) -> None:
+        self.config = config
+        self.store = store
+        self.subscriptions = Subscriptions(config.limits)
+        self.scheduler = Scheduler(Core(store, self.subscriptions), store, config.scheduler, config.limits)
+        self._started = time.time()
+
+    def router(self) -> Router:
+        """The application of the HTTP port."""
+        config, paths = self.config, self.config.paths
+        router = Router(config.http, config.limits, application(paths, self.health))
+        queries = query.QueryGate(self.scheduler, config.limits)
+        updates = update.UpdateGate(self.scheduler)
+        graphs = graph_store.GraphStoreGate(self.scheduler, queries, paths.graph_store)
+        events = sse.EventGate(self.scheduler, config.limits, config.http.event_ping_s)
+        router.add(paths.graph_store, graphs, graph_store.METHODS, below=True)
+        router.add(paths.subscribe, events, sse.METHODS)
+        router.add(paths.query, queries, query.METHODS)
+        router.add(paths.update, updates, update.METHODS)
+        both = endpoint.EndpointGate(queries, updates)
+        router.add(paths.sparql, both, endpoint.METHODS)
+        if paths.query == paths.update:
+            router.add(paths.query, both, endpoint.METHODS)
+        return router
+
+    def health(self) -> dict[str, Any]:
+        """Whether the core answers, and what the broker holds."""
+        scheduler, statistics = self.scheduler, self.scheduler.statistics
+        stuck = scheduler.busy_s() > self.config.scheduler.timeout_s
+        return {
+            "status": "stuck" if stuck else "ok",
+            "uptime_s": round(time.time() - self._started, 1),
+            "subscriptions": len(self.subscriptions),
+            "units": self.subscriptions.units,
+            "sockets": scheduler.subscribers,
+            "waiting": scheduler.waiting,
+            "reading": scheduler.reading,
+            "updates": statistics.updates,
+            "queries": statistics.queries,
+            "notifications": statistics.notifications,
+            "refused": statistics.refused,
+            "failed": statistics.failed,
+        }
+
+
+def open_store(config: Config) -> Store:
+    """The dataset that the settings name.
+
+    Raises:
+        StoreError: it can't be opened.
+    """
+    if config.store.query_endpoint:
+        return EndpointStore(config.store, config.sparql, config.limits)
+    return EmbeddedStore(config.store, config.sparql, config.limits)
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn, with the signals left to us."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextlib.asynccontextmanager
+async def running(config: Config) -> AsyncIterator[Listening]:
+    """A broker that answers until the block ends; then it drains, flushes and closes.
+
+    Raises:
+        StoreError: the store can't be opened.
+        OSError: a port can't be opened.
+    """
+    store = open_store(config)
+    try:
+        broker = Broker(config, store)
+        gate = WebSocketGate(broker.scheduler, config.paths, config.limits)
+        websockets = await listen(gate.handle, config.websocket, config.limits.message_bytes)
+        try:
+            async with _http(config, broker, websockets) as http:
+                async with _flushing(store, config.store.flush_s):
+                    yield Listening(http, _address(config.websocket.host, websockets.sockets[0]))
+                await broker.scheduler.close()
+        finally:
+            websockets.close()
+            await websockets.wait_closed()
+    finally:
+        store.close()
+
+
+@contextlib.asynccontextmanager
+async def _http(config: Config, broker: Broker, websockets: Server) -> AsyncIterator[str]:
+    bound = socket.create_server(
+        (config.http.host, config.http.port), backlog=1024, family=_family(config.http.host)
+    )
+
+    def websocket_side(**_: Any) -> Any:
+        return upgraded(websockets, config.websocket, config.limits.message_bytes)
+
+    server = _Uvicorn(
+        uvicorn.Config(
+            broker.router(),
+            http=connection_class(config.http, config.limits.sockets),
+            ws=websocket_side,  # type: ignore[arg-type]  # called as a class is
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=int(config.http.keep_alive_s),
+            timeout_graceful_shutdown=3,
+        )
+    )
+    serving = asyncio.create_task(server.serve([bound]))
+    try:
+        while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.005)
+        yield _address(config.http.host, bound)
+    finally:
+        server.should_exit = True
+        await serving
+        bound.close()
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _address(host: str, bound: socket.socket) -> str:
+    port = bound.getsockname()[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@contextlib.asynccontextmanager
+async def _flushing(store: Store, every_s: float) -> AsyncIterator[None]:
+    async def flush() -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                await asyncio.to_thread(store.flush)
+            except StoreError:
+                log.exception("! the store can't be flushed")
+
+    task = asyncio.create_task(flush())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def serve(config: Config) -> None:
+    """Run until SIGTERM or SIGINT; says where it listens, then `ready`, on standard output."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with running(config) as listening:
+        for line in announcement(config, listening):
+            print(line, flush=True)  # noqa: T201 - the start's own protocol
+        await stop.wait()
+        log.info("= draining")
+    log.info("= ended")
+
+
+def announcement(config: Config, listening: Listening) -> list[str]:
+    """One line for each URL, what the data is kept in, then `ready`."""
+    paths, http = config.paths, listening.http
+    if config.store.query_endpoint:
+        kept = f"at {config.store.query_endpoint}"
+    elif config.store.data:
+        kept = f"on disk in {config.store.data}"
+    else:
+        kept = "in memory only: nothing outlives this process (--data DIR keeps it)"
+    return [
+        f"page       http://{http}/",
+        f"sparql     http://{http}{paths.sparql}   ({paths.query}, {paths.update}, {paths.graph_store})",
+        f"subscribe  ws://{listening.websocket}{paths.subscribe}   (events at http://{http}{paths.subscribe})",
+        f"data       {kept}",
+        "ready",
+    ]
+
+
+def run(config: Config) -> None:
+    """Configure logging, raise the limit of open files, and serve.
+
+    Raises:
+        StoreError: the store can't be opened.
+        OSError: a port can't be opened.
+    """
+    logging.basicConfig(
+        level=config.log.level.upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+    for name in ("uvicorn", "httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with asyncio.Runner(loop_factory=_event_loop()) as runner:
+        runner.run(serve(config))
+
+
+def _event_loop() -> Any:
+    try:
+        import uvloop  # noqa: PLC0415 - not on every platform
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

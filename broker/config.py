@@ -1,0 +1,291 @@
+"""Every setting: frozen dataclasses, one a section, and how they are read.
+
+Defaults < configuration file < environment (`TRIPLEWIRE_SCHEDULER__QUEUE_SIZE`) < command line (`--set
+scheduler.queue_size=10`).  SEPA's engine.jpar and endpoint.jpar stand between the defaults and the file.  An unknown
+key is refused by its path.  `conf/broker.toml` shows each setting with its default; a test holds the two together.
+Units are in the names (`_s` seconds, `_bytes` bytes); each part of the broker is given its own section only.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+T = TypeVar("T")
+
+ENVIRONMENT_PREFIX = "TRIPLEWIRE_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpConfig:
+    """The HTTP port: SPARQL, Graph Store, server-sent events, WebSocket at the subscribe path, the page."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    keep_alive_s: float = 60.0
+    header_timeout_s: float = 30.0
+    body_timeout_s: float = 60.0
+    gzip_bytes: int = 4096
+    event_ping_s: float = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSocketConfig:
+    """The WebSocket port, and the WebSocket side of the HTTP port."""
+
+    host: str = "127.0.0.1"
+    port: int = 9000
+    ping_interval_s: float = 30.0
+    ping_timeout_s: float = 120.0
+    open_timeout_s: float = 10.0
+    close_timeout_s: float = 5.0
+    compression: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathsConfig:
+    """Where things are; an alias of each under /secure is always there."""
+
+    query: str = "/query"
+    update: str = "/update"
+    sparql: str = "/sparql"
+    graph_store: str = "/rdf-graph-store"
+    subscribe: str = "/subscribe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreConfig:
+    """The dataset: in memory, on disk under `data`, or behind a remote SPARQL 1.1 endpoint."""
+
+    data: str = ""
+    flush_s: float = 1.0
+    query_endpoint: str = ""
+    update_endpoint: str = ""
+    endpoint_timeout_s: float = 30.0
+    endpoint_connections: int = 16
+    query_method: str = "POST"
+    update_method: str = "POST"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparqlConfig:
+    """How SPARQL texts are read."""
+
+    base_iri: str = "http://localhost/"
+    prefixes: dict[str, str] = field(
+        default_factory=lambda: {
+            "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+            "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+            "owl": "http://www.w3.org/2002/07/owl#",
+            "xsd": "http://www.w3.org/2001/XMLSchema#",
+        }
+    )
+    union_default_graph: bool = False
+    service_hosts: tuple[str, ...] = ()
+    load_hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfig:
+    """The FIFO in front of the core, and the threads that answer queries beside it."""
+
+    queue_size: int = 1000
+    timeout_s: float = 60.0
+    readers: int = 4
+    reader_queue_size: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsConfig:
+    """What one request, connection or the whole broker may use."""
+
+    body_bytes: int = 64 * 1024 * 1024
+    message_bytes: int = 16 * 1024 * 1024
+    query_chars: int = 1024 * 1024
+    nesting: int = 200
+    operators: int = 1000
+    joins: int = 64
+    query_s: float = 60.0
+    answer_rows: int = 10_000_000
+    sockets: int = 10_000
+    subscriptions: int = 1_000_000
+    subscriptions_per_socket: int = 10_000
+    outbox_messages: int = 10_000
+    outbox_bytes: int = 64 * 1024 * 1024
+    send_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """What the broker says on standard error."""
+
+    level: str = "INFO"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings."""
+
+    http: HttpConfig = field(default_factory=HttpConfig)
+    websocket: WebSocketConfig = field(default_factory=WebSocketConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+    store: StoreConfig = field(default_factory=StoreConfig)
+    sparql: SparqlConfig = field(default_factory=SparqlConfig)
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    log: LogConfig = field(default_factory=LogConfig)
+
+
+def load(
+    path: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    overrides: Iterable[str] = (),
+    sepa: Iterable[Mapping[str, Any]] = (),
+) -> Config:
+    """The settings; `overrides` are `section.key=value`, `sepa` are tables read from SEPA's files (jpar.py).
+
+    Raises:
+        ConfigError: a file can't be read, a key is unknown, a value is of the wrong kind or out of range.
+    """
+    layers: list[Mapping[str, Any]] = list(sepa)
+    if path is not None:
+        layers.append(_read(path))
+    layers.append(_from_environment(os.environ if environment is None else environment))
+    layers.extend(_from_override(override) for override in overrides)
+    config = build(Config, reduce(_merge, layers, typing.cast("Mapping[str, Any]", {})))
+    _check_ranges(config)
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for name, value in sorted(environment.items()):
+        section, separator, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
+        if name.startswith(ENVIRONMENT_PREFIX) and separator:
+            table.setdefault(section, {})[key] = value
+    return table
+
+
+def _from_override(override: str) -> dict[str, Any]:
+    path, separator, value = override.partition("=")
+    section, dot, key = path.strip().partition(".")
+    if not separator or not dot:
+        raise ConfigError(f"{override}: expected section.key=value")
+    return {section: {key: value}}
+
+
+def _merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(lower)
+    for key, value in upper.items():
+        below = merged.get(key)
+        merged[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def build(cls: type[T], table: Any, path: str = "") -> T:
+    """A settings dataclass from a table, whose values may be text (environment, command line).
+
+    Raises:
+        ConfigError: with the path of the offending key.
+    """
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path or 'the configuration'} must be a table")
+    assert is_dataclass(cls)
+    hints = typing.get_type_hints(cls)
+    known = {setting.name for setting in fields(cls)}
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"{_join(path, key)} is not a setting; there are {', '.join(sorted(known))}")
+    values = {key: _value(hints[key], value, _join(path, key)) for key, value in table.items()}
+    return typing.cast("T", cls(**values))
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def _value(kind: Any, value: Any, path: str) -> Any:
+    if is_dataclass(kind):
+        return build(typing.cast("type[Any]", kind), value, path)
+    origin = typing.get_origin(kind)
+    if origin is tuple:
+        return _strings(value, path)
+    if origin is dict:
+        return _table(value, path)
+    if isinstance(value, str) and kind is not str:
+        return _parse(kind, value, path)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"{path} must be {_KINDS[kind]}, not {value!r}")
+    return value
+
+
+_KINDS: types.MappingProxyType[type, str] = types.MappingProxyType(
+    {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+)
+
+
+def _parse(kind: Any, text: str, path: str) -> Any:
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.strip().lower()]
+        return kind(text.strip())
+    except (KeyError, ValueError) as error:
+        raise ConfigError(f"{path} must be {_KINDS[kind]}, not {text!r}") from error
+
+
+def _strings(value: Any, path: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return tuple(value)
+    raise ConfigError(f"{path} must be a list of texts, not {value!r}")
+
+
+def _table(value: Any, path: str) -> dict[str, str]:
+    if isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        value = {name.strip(): text.strip() for name, _, text in pairs}
+    if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
+        return dict(value)
+    raise ConfigError(f"{path} must be a table of texts, not {value!r}")
+
+
+def _check_ranges(config: Config) -> None:
+    for section in fields(config):
+        part = getattr(config, section.name)
+        for setting in fields(part):
+            value = getattr(part, setting.name)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+                raise ConfigError(f"{section.name}.{setting.name} must not be negative: {value}")
+    for path in ("scheduler.queue_size", "scheduler.readers", "limits.sockets", "limits.outbox_messages"):
+        section_name, _, key = path.partition(".")
+        if getattr(getattr(config, section_name), key) < 1:
+            raise ConfigError(f"{path} must be at least 1")
+    for setting in fields(config.paths):
+        if not getattr(config.paths, setting.name).startswith("/"):
+            raise ConfigError(f"paths.{setting.name} must start with /")
+    if bool(config.store.query_endpoint) != bool(config.store.update_endpoint):
+        raise ConfigError("store.query_endpoint and store.update_endpoint belong together")
+    if config.store.query_endpoint and config.store.data:
+        raise ConfigError("store.data and store.query_endpoint exclude each other: one store, one place")

@@ -1,0 +1,123 @@
+"""The core: answers requests one at a time, and says who must hear what.  It never calls out.
+
+One update is: the units that it could touch look at what is there, it is written, all or nothing, they look again,
+and each change becomes a notification for each subscription.  Only then is the next request looked at: the SEPA
+paper's end of processing.  If the write fails, nothing has changed and nobody but the sender is told.  If one unit
+fails, its own subscriptions end with an error and the rest go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from .errors import BrokerError, EngineError, UnitFailed
+from .model import (
+    BindingsDelta,
+    Failure,
+    GraphWrite,
+    Leave,
+    Notification,
+    Outcome,
+    QuadDelta,
+    Subscribe,
+    Unsubscribe,
+    Unsubscribed,
+    Update,
+    Updated,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .model import Message, Request, SubscriberId
+    from .store import Store
+    from .subscriptions import Held, Subscriptions
+
+log = logging.getLogger("triplewire.broker.core")
+
+
+class Core:
+    """Not thread-safe, and need not be: the scheduler has one thread for it."""
+
+    def __init__(self, store: Store, subscriptions: Subscriptions) -> None:
+        self._store = store
+        self._subscriptions = subscriptions
+
+    def handle(self, request: Request) -> Outcome:
+        """Carry out one request.
+
+        Raises:
+            BrokerError: what the sender is told; then nothing has changed.
+        """
+        match request:
+            case Update():
+                return self._write(lambda: (self._store.apply(request), False))
+            case GraphWrite():
+                return self._write(lambda: (None, self._store.write_graph(request)))
+            case Subscribe():
+                return self._subscribe(request)
+            case Unsubscribe():
+                self._subscriptions.remove(request.spuid, request.subscriber)
+                return Outcome(messages=((request.subscriber, Unsubscribed(request.spuid)),))
+            case Leave():
+                self._subscriptions.leave(request.subscriber)
+                return Outcome()
+
+    def _write(self, write: Callable[[], tuple[QuadDelta | None, bool]]) -> Outcome:
+        # The change is not known before it is written: every unit is touched, and is asked before and after.
+        touched = list(self._subscriptions.touched(None))
+        failed = {id(held): error for held in touched if (error := self._before(held)) is not None}
+        delta, created = write()
+        messages: list[tuple[SubscriberId, Message]] = []
+        for held in touched:
+            error = failed.get(id(held))
+            messages += self._after(held, delta) if error is None else self._end(held, error)
+        return Outcome(Updated(len(messages), created), tuple(messages))
+
+    def _before(self, held: Held) -> Exception | None:
+        try:
+            held.unit.before(None, self._store)
+        except Exception as error:  # noqa: BLE001 - whatever a unit does, the others go on
+            return error
+        return None
+
+    def _after(self, held: Held, delta: QuadDelta | None) -> list[tuple[SubscriberId, Message]]:
+        try:
+            change = held.unit.after(delta, self._store)
+        except Exception as error:  # noqa: BLE001 - whatever a unit does, the others go on
+            return self._end(held, error)
+        if not change:
+            return []
+        messages: list[tuple[SubscriberId, Message]] = []
+        for subscription in held.subscriptions.values():
+            subscription.sequence += 1
+            told = Notification(subscription.spuid, subscription.alias, subscription.sequence, change)
+            messages.append((subscription.subscriber, told))
+        return messages
+
+    def _end(self, held: Held, error: Exception) -> list[tuple[SubscriberId, Message]]:
+        told = error if isinstance(error, BrokerError) else UnitFailed("the subscription's query failed")
+        if isinstance(told, EngineError):
+            log.error(
+                "= %d subscriptions ended: %s", len(held.subscriptions), told.description, exc_info=error
+            )
+        ended = list(held.subscriptions.values())
+        self._subscriptions.end(held)
+        return [
+            (
+                subscription.subscriber,
+                Failure(
+                    UnitFailed.code, told.status, told.description, subscription.alias, subscription.spuid
+                ),
+            )
+            for subscription in ended
+        ]
+
+    def _subscribe(self, request: Subscribe) -> Outcome:
+        self._subscriptions.check_room(request.subscriber)
+        held = self._subscriptions.unit_of(request.query)
+        first = BindingsDelta.first(held.unit.first(self._store))
+        subscription = self._subscriptions.add(held, request)
+        told = Notification(subscription.spuid, subscription.alias, subscription.sequence, first)
+        return Outcome(messages=((request.subscriber, told),))

@@ -1,0 +1,179 @@
+"""The dataset behind a remote SPARQL 1.1 endpoint, as SEPA has it: any store that speaks the protocol.
+
+What Oxigraph does for the embedded store the endpoint does here, but the order of `SELECT *`.  Blank nodes are as
+stable as the endpoint keeps them: where it invents new labels for each answer, a subscription sees them change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pyoxigraph
+from pyoxigraph import RdfFormat
+
+from .errors import EndpointError, MalformedRequest, ProtocolError, RequestError
+from .guard import allow_remote, check_query, check_update
+from .model import Bindings, GraphWrite, QuadDelta, Query, QueryForm, Update
+from .store import graph_update, named_node
+from .texts import is_update, query_form
+from .wire.media import JSON, N_TRIPLES, essence
+from .wire.results import parse_results
+
+if TYPE_CHECKING:
+    from .config import LimitsConfig, SparqlConfig, StoreConfig
+    from .store import Choose, Sink
+    from .wire.media import AnswerFormat
+
+_CHUNK = 64 * 1024
+
+
+class EndpointStore:
+    """A remote SPARQL 1.1 Protocol endpoint."""
+
+    def __init__(self, config: StoreConfig, sparql: SparqlConfig, limits: LimitsConfig) -> None:
+        self._config = config
+        self._sparql = sparql
+        self._limits = limits
+        # One line, so that the line numbers in the endpoint's errors remain those of the sender's text.
+        declared = " ".join(f"PREFIX {prefix}: <{iri}>" for prefix, iri in sparql.prefixes.items())
+        self._prologue = f"BASE <{sparql.base_iri}> {declared} "
+        pool = httpx.Limits(
+            max_connections=config.endpoint_connections, max_keepalive_connections=config.endpoint_connections
+        )
+        self._http = httpx.Client(timeout=config.endpoint_timeout_s, limits=pool)
+
+    def evaluate(self, query: Query) -> Bindings:
+        """See `Store`.  Raises RequestError or EndpointError."""
+        form = self._form(query)
+        format_ = N_TRIPLES if form.is_graph else JSON
+        response = self._send(self._query_request(query, format_.media_type), stream=False)
+        if not form.is_graph:
+            return self._rows(response.content)
+        triples = pyoxigraph.parse(response.content, format=RdfFormat.N_TRIPLES)
+        rows = dict.fromkeys((triple.subject, triple.predicate, triple.object) for triple in triples)
+        return Bindings(("subject", "predicate", "object"), tuple(rows))
+
+    def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
+        """See `Store`.  Raises RequestError or EndpointError, or what the sink raises."""
+        form = self._form(query)
+        format_ = choose(form)
+        safe = N_TRIPLES if form.is_graph else JSON
+        accept = f"{format_.media_type}, {safe.media_type};q=0.5"
+        response = self._send(self._query_request(query, accept), stream=True)
+        try:
+            sink.start(form, format_)
+            if essence(response.headers.get("content-type")) in {format_.media_type, *format_.names}:
+                for chunk in response.iter_bytes(_CHUNK):
+                    sink.write(chunk)
+            else:
+                _convert(response.read(), form, format_, sink)
+        except httpx.HTTPError as error:
+            raise EndpointError(f"the endpoint's answer broke off: {error!r}") from error
+        finally:
+            response.close()
+
+    def apply(self, update: Update) -> QuadDelta | None:
+        """See `Store`.  Raises RequestError or EndpointError; all or nothing as far as the endpoint is."""
+        check_update(update.sparql, self._limits)
+        graphs = [("using-graph-uri", named_node(graph).value) for graph in update.using_graphs]
+        graphs += [("using-named-graph-uri", named_node(graph).value) for graph in update.using_named_graphs]
+        text = allow_remote(update.sparql, self._sparql)
+        if not is_update(text):
+            raise MalformedRequest("an update is expected here", code="parsing failed")
+        self._update(text, graphs)
+        return None
+
+    def write_graph(self, write: GraphWrite) -> bool:
+        """See `Store`.  Raises GraphNotFound, RequestError or EndpointError."""
+        there = write.graph is None or self.has_graph(write.graph)
+        self._update(graph_update(write, there=there), [])
+        return not there
+
+    def has_graph(self, graph: str) -> bool:
+        """See `Store`; an empty graph counts where the endpoint keeps empty graphs."""
+        name = named_node(graph).value
+        asked = Query(f"ASK {{ {{ GRAPH <{name}> {{ ?s ?p ?o }} }} UNION {{ GRAPH <{name}> {{}} }} }}")
+        response = self._send(self._query_request(asked, JSON.media_type), stream=False)
+        return self._rows(response.content) == Bindings(("boolean",), ((pyoxigraph.Literal(True),),))
+
+    def flush(self) -> None:
+        """The endpoint keeps its own promises."""
+
+    def close(self) -> None:
+        """See `Store`."""
+        self._http.close()
+
+    def _form(self, query: Query) -> QueryForm:
+        check_query(query.sparql, self._limits)
+        form = query_form(query.sparql)
+        if form is None:
+            hint = "; this is an update" if is_update(query.sparql) else ""
+            raise MalformedRequest(f"a query is expected here{hint}", code="parsing failed")
+        return form
+
+    def _query_request(self, query: Query, accept: str) -> httpx.Request:
+        graphs = [("default-graph-uri", named_node(graph).value) for graph in query.default_graphs]
+        graphs += [("named-graph-uri", named_node(graph).value) for graph in query.named_graphs]
+        text = self._prologue + allow_remote(query.sparql, self._sparql)
+        url, method = self._config.query_endpoint, self._config.query_method
+        return self._request(url, method, ("query", text), graphs, {"Accept": accept})
+
+    def _update(self, text: str, graphs: list[tuple[str, str]]) -> None:
+        url, method = self._config.update_endpoint, self._config.update_method
+        headers = {"Accept": "application/json, */*;q=0.5"}
+        request = self._request(url, method, ("update", self._prologue + text), graphs, headers)
+        self._send(request, stream=False)
+
+    def _request(
+        self,
+        url: str,
+        method: str,
+        operation: tuple[str, str],
+        graphs: list[tuple[str, str]],
+        headers: dict[str, str],
+    ) -> httpx.Request:
+        kind, text = operation
+        if method == "POST":
+            headers["Content-Type"] = f"application/sparql-{kind}; charset=utf-8"
+            return self._http.build_request(
+                "POST", httpx.URL(url, params=graphs), content=text.encode(), headers=headers
+            )
+        pairs = [operation, *graphs]
+        if method == "GET":
+            return self._http.build_request("GET", httpx.URL(url, params=pairs), headers=headers)
+        form: dict[str, Any] = {}
+        for key, value in pairs:
+            form.setdefault(key, []).append(value)
+        return self._http.build_request("POST", url, data=form, headers=headers)
+
+    def _send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+        try:
+            response = self._http.send(request, stream=stream)
+            if response.is_success:
+                return response
+            body = response.read().decode("utf-8", "replace").strip()
+            response.close()
+        except httpx.HTTPError as error:
+            raise EndpointError(f"the SPARQL endpoint can't be reached: {error!r}") from error
+        if response.status_code == httpx.codes.BAD_REQUEST:
+            raise RequestError(f"Parsing failed: {body:.500}", code="parsing failed")
+        raise EndpointError(f"the SPARQL endpoint answered {response.status_code}: {body:.500}")
+
+    def _rows(self, content: bytes) -> Bindings:
+        try:
+            return parse_results(content)
+        except ProtocolError as error:
+            raise EndpointError(f"the SPARQL endpoint's answer can't be read: {error}") from error
+
+
+def _convert(content: bytes, form: QueryForm, format_: AnswerFormat, sink: Sink) -> None:
+    try:
+        if form.is_graph:
+            triples = pyoxigraph.parse(content, format=RdfFormat.N_TRIPLES)
+            pyoxigraph.serialize(triples, sink, format=format_.writer)  # type: ignore[arg-type]
+        else:
+            found = pyoxigraph.parse_query_results(content, format=pyoxigraph.QueryResultsFormat.JSON)
+            found.serialize(sink, format_.writer)  # type: ignore[arg-type]
+    except SyntaxError as error:
+        raise EndpointError(f"the SPARQL endpoint's answer can't be read: {error}") from error

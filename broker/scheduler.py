@@ -1,0 +1,255 @@
+"""The one way in: a bounded FIFO with one core thread behind it, and reader threads for queries beside it.
+
+Above this file everything is asyncio, below it nothing is.  Gates submit nouns and await replies; what a request means
+for subscribers goes into their outboxes in the order the core made it, whether or not the sender still waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from .answer import Answer, call_on
+from .errors import BrokerError, DeadlineExceeded, EngineError, ShuttingDown, TooManyRequests
+from .model import Leave, Outcome
+from .threads import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .config import LimitsConfig, SchedulerConfig
+    from .core import Core
+    from .model import Message, Query, Request, SubscriberId, Updated
+    from .store import Choose, Store
+
+log = logging.getLogger("triplewire.broker.scheduler")
+
+
+class Inbox(Protocol):
+    """Where a subscriber's messages go; never blocks."""
+
+    def put(self, message: Message) -> None:
+        """Take one message, to be sent after all that came before."""
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+
+
+@dataclass(slots=True)
+class _Job:
+    request: Request
+    future: asyncio.Future[Updated | None]
+    deadline: float
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Counters since the start."""
+
+    updates: int = 0
+    queries: int = 0
+    subscribes: int = 0
+    refused: int = 0
+    failed: int = 0
+    notifications: int = 0
+
+
+class Scheduler:
+    """Admits requests, keeps their order, and hands out what they lead to.
+
+    Must be made and used on one event loop.
+    """
+
+    def __init__(self, core: Core, store: Store, config: SchedulerConfig, limits: LimitsConfig) -> None:
+        self._core = core
+        self._store = store
+        self._config = config
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self._admitted = 0
+        self._inboxes: dict[SubscriberId, Inbox] = {}
+        self._next_subscriber = 1
+        self._closing = False
+        self._busy_since: float | None = None
+        self._answers: set[Answer] = set()
+        self._finished: deque[tuple[_Job, Outcome | BrokerError]] = deque()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.statistics = Statistics()
+        self._lane = Workers(1, "core")
+        self._readers = Workers(config.readers, "reader")
+
+    @property
+    def waiting(self) -> int:
+        """Requests admitted and not yet answered."""
+        return self._admitted
+
+    @property
+    def reading(self) -> int:
+        """Queries that run or wait for a reader thread."""
+        return len(self._answers)
+
+    @property
+    def subscribers(self) -> int:
+        """Connections that can hold subscriptions."""
+        return len(self._inboxes)
+
+    def busy_s(self) -> float:
+        """How long the core has been at its present request, in seconds; 0 where it has none."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def join(self, inbox: Inbox) -> SubscriberId:
+        """A new subscriber, whose messages go into `inbox`.
+
+        Raises:
+            TooManyRequests: limits.sockets is reached.
+        """
+        if self._closing:
+            raise ShuttingDown("the broker is shutting down")
+        if len(self._inboxes) >= self._limits.sockets:
+            raise TooManyRequests(f"there are {len(self._inboxes)} connections (limits.sockets)")
+        subscriber = self._next_subscriber
+        self._next_subscriber += 1
+        self._inboxes[subscriber] = inbox
+        return subscriber
+
+    def leave(self, subscriber: SubscriberId) -> None:
+        """The connection is gone: nothing more is sent, its subscriptions end in their turn.  Never refused."""
+        if self._inboxes.pop(subscriber, None) is not None:
+            self._enqueue(Leave(subscriber))
+
+    async def submit(self, request: Request) -> Updated | None:
+        """Give a request its place in the FIFO and wait for its reply.
+
+        What it leads to is delivered even when the waiting task is cancelled.
+
+        Raises:
+            TooManyRequests: scheduler.queue_size requests wait already.
+            DeadlineExceeded: it waited scheduler.timeout_s without its turn coming, and was not carried out.
+            BrokerError: what the core says of it.
+        """
+        if self._closing:
+            raise ShuttingDown("the broker is shutting down")
+        if self._admitted >= self._config.queue_size:
+            self.statistics.refused += 1
+            raise TooManyRequests(f"Too many pending requests: {self._admitted} (scheduler.queue_size)")
+        return await self._enqueue(request)
+
+    def _enqueue(self, request: Request) -> asyncio.Future[Updated | None]:
+        job = _Job(request, self._loop.create_future(), time.monotonic() + self._config.timeout_s)
+        self._admitted += 1
+        self._idle.clear()
+        self._lane.submit(lambda: self._run(job))
+        return job.future
+
+    async def query(self, query: Query, choose: Choose, *, compress: bool = False) -> Answer:
+        """The answer to a query, its first bytes already there; close it when done.
+
+        A large answer comes in gzip where `compress` is set.
+
+        Raises:
+            TooManyRequests: scheduler.reader_queue_size queries wait already.
+            BrokerError: the query can't be evaluated, or no format suits.
+        """
+        answer = Answer(self._limits.query_s, compress=compress)
+        self._read(answer, lambda: self._store.answer(query, choose, answer.sink))
+        self.statistics.queries += 1
+        await answer.started()
+        return answer
+
+    async def has_graph(self, graph: str) -> bool:
+        """Whether a named graph is there.
+
+        Raises:
+            BrokerError: see `query`.
+        """
+        found: list[bool] = []
+        answer = Answer(self._limits.query_s)
+        self._read(answer, lambda: found.append(self._store.has_graph(graph)))
+        await answer.finished()
+        return found[0]
+
+    def _read(self, answer: Answer, work: Callable[[], None]) -> None:
+        if self._closing:
+            raise ShuttingDown("the broker is shutting down")
+        if len(self._answers) >= self._config.readers + self._config.reader_queue_size:
+            self.statistics.refused += 1
+            raise TooManyRequests(
+                f"Too many pending queries: {len(self._answers)} (scheduler.reader_queue_size)"
+            )
+        self._answers.add(answer)
+        self._idle.clear()
+        answer.when_done(lambda: self._read_done(answer))
+        self._readers.submit(lambda: answer.run(work))
+
+    def _read_done(self, answer: Answer) -> None:
+        self._answers.discard(answer)
+        self._check_idle()
+
+    def _check_idle(self) -> None:
+        if not self._admitted and not self._answers:
+            self._idle.set()
+
+    def _run(self, job: _Job) -> None:
+        """On the core thread."""
+        self._busy_since = time.monotonic()
+        outcome = self._handle(job)
+        self._busy_since = None
+        self._finished.append((job, outcome))
+        call_on(self._loop, self._deliver)
+
+    def _handle(self, job: _Job) -> Outcome | BrokerError:
+        if time.monotonic() > job.deadline and not isinstance(job.request, Leave):
+            return DeadlineExceeded(
+                f"the request waited more than {self._config.timeout_s} s (scheduler.timeout_s)"
+            )
+        try:
+            return self._core.handle(job.request)
+        except BrokerError as error:
+            if isinstance(error, EngineError):
+                log.exception("! %s", type(job.request).__name__)
+            return error
+        except Exception:
+            log.exception("! %s", type(job.request).__name__)
+            return EngineError("internal error: the request was not carried out")
+
+    def _deliver(self) -> None:
+        """On the event loop: messages into outboxes, then the sender's reply, in the core's order."""
+        while self._finished:
+            job, outcome = self._finished.popleft()
+            self._admitted -= 1
+            self._check_idle()
+            if isinstance(outcome, BrokerError):
+                self.statistics.failed += 1
+                if not job.future.cancelled():
+                    job.future.set_exception(outcome)
+                    job.future.exception()  # a sender that has gone leaves it unread
+                continue
+            for subscriber, message in outcome.messages:
+                inbox = self._inboxes.get(subscriber)
+                if inbox is not None:
+                    inbox.put(message)
+            self.statistics.notifications += len(outcome.messages)
+            self.statistics.updates += outcome.reply is not None
+            if not job.future.cancelled():
+                job.future.set_result(outcome.reply)
+
+    async def close(self, drain_s: float = 10.0) -> None:
+        """Refuse what is new, finish what is admitted, stop the threads."""
+        self._closing = True
+        try:
+            await asyncio.wait_for(self._idle.wait(), drain_s)
+        except TimeoutError:
+            log.warning("! %d requests and %d queries were not finished", self._admitted, len(self._answers))
+        for answer in list(self._answers):
+            answer.close()
+        for inbox in list(self._inboxes.values()):
+            inbox.finish()
+        self._lane.stop()
+        self._readers.stop()
+        await asyncio.to_thread(self._lane.join, 1.0)

@@ -1,0 +1,113 @@
+"""Who holds which query: subscriptions by id and by subscriber, and one unit for all that hold an equal query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from triplewire.spu.naive import NaiveSpu
+
+from .errors import TooManyRequests, UnknownSubscription
+from .model import Query, Subscribe, SubscriberId, Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from triplewire.spu.unit import Spu
+
+    from .config import LimitsConfig
+    from .model import QuadDelta
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A unit with the subscriptions that it serves, in the order they came."""
+
+    query: Query
+    unit: Spu
+    subscriptions: dict[str, Subscription] = field(default_factory=dict)
+
+
+class Subscriptions:
+    """All subscriptions of the broker; it lives on the core thread."""
+
+    def __init__(self, limits: LimitsConfig, unit: Callable[[Query], Spu] = NaiveSpu) -> None:
+        self._limits = limits
+        self._unit = unit
+        self._held: dict[Query, Held] = {}
+        self._by_id: dict[str, Held] = {}
+        self._by_subscriber: dict[SubscriberId, set[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    @property
+    def units(self) -> int:
+        """How many different queries are held."""
+        return len(self._held)
+
+    def check_room(self, subscriber: SubscriberId) -> None:
+        """Refuse what would be one too many.
+
+        Raises:
+            TooManyRequests: with the limit that is reached.
+        """
+        if len(self._by_id) >= self._limits.subscriptions:
+            raise TooManyRequests(f"the broker holds {len(self._by_id)} subscriptions (limits.subscriptions)")
+        if len(self._by_subscriber.get(subscriber, ())) >= self._limits.subscriptions_per_socket:
+            raise TooManyRequests(
+                f"this connection holds {self._limits.subscriptions_per_socket} subscriptions "
+                "(limits.subscriptions_per_socket)"
+            )
+
+    def unit_of(self, query: Query) -> Held:
+        """The unit of an equal query, or a new one that nobody holds yet."""
+        return self._held.get(query) or Held(query, self._unit(query))
+
+    def add(self, held: Held, request: Subscribe) -> Subscription:
+        """A new subscription to `held`."""
+        spuid = f"sepa://subscription/{uuid4()}"
+        subscription = Subscription(spuid, held.query, request.subscriber, request.alias)
+        self._held[held.query] = held
+        held.subscriptions[spuid] = subscription
+        self._by_id[spuid] = held
+        self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
+        return subscription
+
+    def remove(self, spuid: str, subscriber: SubscriberId) -> None:
+        """End a subscription; with its last, a unit goes too.
+
+        Raises:
+            UnknownSubscription: there is none of this id that belongs to `subscriber`.
+        """
+        if spuid not in self._by_subscriber.get(subscriber, ()):
+            raise UnknownSubscription(f"there is no subscription {spuid:.200} on this connection")
+        self._drop(spuid, subscriber)
+
+    def leave(self, subscriber: SubscriberId) -> int:
+        """End all subscriptions of a connection; how many."""
+        spuids = list(self._by_subscriber.get(subscriber, ()))
+        for spuid in spuids:
+            self._drop(spuid, subscriber)
+        return len(spuids)
+
+    def end(self, held: Held) -> None:
+        """End all subscriptions to a unit."""
+        for subscription in list(held.subscriptions.values()):
+            self._drop(subscription.spuid, subscription.subscriber)
+
+    def touched(self, delta: QuadDelta | None) -> Iterator[Held]:
+        """The units whose answer the change could touch; all of them where it is not known."""
+        if delta is None or delta:
+            yield from list(self._held.values())
+
+    def _drop(self, spuid: str, subscriber: SubscriberId) -> None:
+        held = self._by_id.pop(spuid)
+        del held.subscriptions[spuid]
+        if not held.subscriptions:
+            del self._held[held.query]
+        mine = self._by_subscriber[subscriber]
+        mine.discard(spuid)
+        if not mine:
+            del self._by_subscriber[subscriber]

@@ -1,0 +1,134 @@
+"""The query operation (SPARQL 1.1 Protocol, 2.1): GET, form POST and direct POST; without a query, the description."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from triplewire.broker.errors import (
+    DeadlineExceeded,
+    MalformedRequest,
+    MethodNotAllowed,
+    UnsupportedMediaType,
+)
+from triplewire.broker.model import Query
+from triplewire.broker.wire.media import formats_of, negotiate
+from triplewire.gates.http.request import FORM
+from triplewire.gates.http.response import HttpResponse, accepts_gzip
+
+from .description import describe
+
+if TYPE_CHECKING:
+    from triplewire.broker.answer import Answer
+    from triplewire.broker.config import LimitsConfig
+    from triplewire.broker.model import QueryForm
+    from triplewire.broker.scheduler import Scheduler
+    from triplewire.broker.wire.media import AnswerFormat
+    from triplewire.gates.http.request import HttpRequest, Parameters
+
+log = logging.getLogger("triplewire.gates.sparql")
+
+SPARQL_QUERY = "application/sparql-query"
+METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+
+
+class QueryGate:
+    """Serves the query path."""
+
+    def __init__(self, scheduler: Scheduler, limits: LimitsConfig) -> None:
+        self._scheduler = scheduler
+        self._limits = limits
+
+    async def serve(self, request: HttpRequest, response: HttpResponse) -> None:
+        """Answer a query, or describe the service.
+
+        Raises:
+            BrokerError: before anything was sent.
+        """
+        if request.method in {"GET", "HEAD"} and not request.parameters().pairs:
+            await describe(request, response)
+            return
+        await self.answer(request, response, await read_query(request))
+
+    async def answer(self, request: HttpRequest, response: HttpResponse, query: Query) -> None:
+        """Evaluate and send; small answers with their length, large ones as they come."""
+        started = time.perf_counter()
+
+        def choose(form: QueryForm) -> AnswerFormat:
+            return negotiate(request.header("accept"), formats_of(form))
+
+        answer = await self._scheduler.query(query, choose, compress=accepts_gzip(request))
+        try:
+            await self._send(request, response, answer)
+        finally:
+            answer.close()
+        log.info("query ok %.1fms", (time.perf_counter() - started) * 1e3)
+
+    async def _send(self, request: HttpRequest, response: HttpResponse, answer: Answer) -> None:
+        assert answer.format is not None
+        content_type = answer.format.content_type
+        whole = answer.whole
+        if whole is not None:
+            await response.send(200, content_type, whole, [("Vary", "Accept")])
+            return
+        headers = [("Vary", "Accept, Accept-Encoding")]
+        if answer.compressed:
+            headers.append(("Content-Encoding", "gzip"))
+        await response.start(200, content_type, headers)
+        sending = asyncio.create_task(self._stream(response, answer))
+        leaving = asyncio.create_task(request.gone())
+        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving.cancel()
+        if sending.done():
+            sending.result()
+        else:
+            sending.cancel()
+
+    async def _stream(self, response: HttpResponse, answer: Answer) -> None:
+        async for chunk in answer.chunks():
+            try:
+                async with asyncio.timeout(self._limits.send_s):
+                    await response.chunk(chunk)
+            except TimeoutError as error:
+                raise DeadlineExceeded("the client does not read the answer (limits.send_s)") from error
+        await response.end()
+
+
+async def read_query(request: HttpRequest) -> Query:
+    """The query of a request.
+
+    Raises:
+        MethodNotAllowed, UnsupportedMediaType, MalformedRequest: as the protocol has it.
+    """
+    in_url = request.parameters()
+    if request.method in {"GET", "HEAD"}:
+        return query_of(in_url, in_url)
+    if request.method != "POST":
+        raise MethodNotAllowed(f"{request.method} is not a way to query", allow=METHODS)
+    if request.media_type == SPARQL_QUERY:
+        return _dataset(await request.text(), in_url)
+    if request.media_type == FORM:
+        form = await request.form()
+        return query_of(form, form)
+    raise UnsupportedMediaType(
+        f"a query is posted as {SPARQL_QUERY} or {FORM}, not as {request.media_type or 'nothing'!s:.100}"
+    )
+
+
+def query_of(parameters: Parameters, graphs: Parameters) -> Query:
+    """The query that parameters name.
+
+    Raises:
+        MalformedRequest: there is none, or more than one.
+    """
+    sparql = parameters.one("query")
+    if sparql is None:
+        wrong = "; update belongs on the update path" if "update" in parameters else ""
+        raise MalformedRequest(f"the parameter query is missing{wrong}")
+    return _dataset(sparql, graphs)
+
+
+def _dataset(sparql: str, graphs: Parameters) -> Query:
+    return Query(sparql, graphs.all("default-graph-uri"), graphs.all("named-graph-uri"))

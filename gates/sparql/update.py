@@ -1,0 +1,85 @@
+"""The update operation (SPARQL 1.1 Protocol, 2.2): form POST and direct POST; answered by 200 and JSON, as SEPA's."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from triplewire.broker.errors import MalformedRequest, MethodNotAllowed, UnsupportedMediaType
+from triplewire.broker.model import Update
+from triplewire.gates.http.request import FORM
+from triplewire.gates.http.response import JSON_TYPE, HttpResponse
+
+if TYPE_CHECKING:
+    from triplewire.broker.scheduler import Scheduler
+    from triplewire.gates.http.request import HttpRequest, Parameters
+
+log = logging.getLogger("triplewire.gates.sparql")
+
+SPARQL_UPDATE = "application/sparql-update"
+METHODS = ("POST", "OPTIONS")
+
+
+class UpdateGate:
+    """Serves the update path."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    async def serve(self, request: HttpRequest, response: HttpResponse) -> None:
+        """Carry out an update; answered when every subscription has been looked at.
+
+        Raises:
+            BrokerError: nothing has changed.
+        """
+        await self._carry_out(await read_update(request), response)
+
+    async def form(self, form: Parameters, response: HttpResponse) -> None:
+        """Carry out the update that a form names; see `serve`."""
+        await self._carry_out(update_of(form), response)
+
+    async def _carry_out(self, update: Update, response: HttpResponse) -> None:
+        started = time.perf_counter()
+        updated = await self._scheduler.submit(update)
+        milliseconds = (time.perf_counter() - started) * 1e3
+        notified = updated.notified if updated else 0
+        log.info("update ok %.1fms, %d notifications", milliseconds, notified)
+        # isJson as SEPA's engine spells it; its clients look at the status alone
+        body = {"response": {"body": f"Update done, {notified} notifications", "isJson": False}}
+        await response.send(200, JSON_TYPE, json.dumps(body).encode())
+
+
+async def read_update(request: HttpRequest) -> Update:
+    """The update of a request.
+
+    Raises:
+        MethodNotAllowed, UnsupportedMediaType, MalformedRequest: as the protocol has it.
+    """
+    if request.method != "POST":
+        raise MethodNotAllowed(f"{request.method} is not a way to update; POST is", allow=METHODS)
+    if request.media_type == SPARQL_UPDATE:
+        return _dataset(await request.text(), request.parameters())
+    if request.media_type == FORM:
+        return update_of(await request.form())
+    raise UnsupportedMediaType(
+        f"an update is posted as {SPARQL_UPDATE} or {FORM}, not as {request.media_type or 'nothing'!s:.100}"
+    )
+
+
+def update_of(form: Parameters) -> Update:
+    """The update that a form names.
+
+    Raises:
+        MalformedRequest: there is none, or more than one.
+    """
+    sparql = form.one("update")
+    if sparql is None:
+        wrong = "; query belongs on the query path" if "query" in form else ""
+        raise MalformedRequest(f"the parameter update is missing{wrong}")
+    return _dataset(sparql, form)
+
+
+def _dataset(sparql: str, graphs: Parameters) -> Update:
+    return Update(sparql, graphs.all("using-graph-uri"), graphs.all("using-named-graph-uri"))

@@ -1,0 +1,109 @@
+"""A subscription as server-sent events: `curl -N` and a browser's EventSource can follow a query.
+
+Each event's data is a notification as WebSocket clients get it, its id `<spuid>#<sequence>`.  What is wrong before the
+first results is an HTTP error; later an event of type `error`.  Comments keep a silent connection open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from triplewire.broker.errors import MethodNotAllowed, NotAcceptable
+from triplewire.broker.model import Failure, Notification, Subscribe
+from triplewire.broker.wire.media import essence
+from triplewire.gates.outbox import Outbox, SlowSubscriber
+from triplewire.gates.sparql.query import read_query
+
+if TYPE_CHECKING:
+    from triplewire.broker.config import LimitsConfig
+    from triplewire.broker.model import Message
+    from triplewire.broker.scheduler import Scheduler
+    from triplewire.gates.http.request import HttpRequest
+    from triplewire.gates.http.response import HttpResponse
+
+log = logging.getLogger("triplewire.gates.sse")
+
+EVENT_STREAM = "text/event-stream"
+METHODS = ("GET", "POST", "OPTIONS")
+_HEADERS = (
+    ("Cache-Control", "no-store"),
+    ("X-Accel-Buffering", "no"),  # nginx would hold events back
+)
+
+
+class EventGate:
+    """Serves the subscribe path to those who ask for an event stream."""
+
+    def __init__(self, scheduler: Scheduler, limits: LimitsConfig, ping_s: float) -> None:
+        self._scheduler = scheduler
+        self._limits = limits
+        self._ping_s = ping_s
+
+    async def serve(self, request: HttpRequest, response: HttpResponse) -> None:
+        """Subscribe, and send until the client hangs up.
+
+        Raises:
+            BrokerError: before anything was sent.
+        """
+        if request.method not in METHODS:
+            raise MethodNotAllowed(f"{request.method} is not a way to subscribe", allow=METHODS)
+        accept = request.header("accept") or ""
+        if not any(essence(part) == EVENT_STREAM for part in accept.split(",")):
+            raise NotAcceptable(
+                "subscribe here with a WebSocket, or with Accept: text/event-stream and ?query=..."
+            )
+        query = await read_query(request)
+        outbox = Outbox(self._limits)
+        subscriber = self._scheduler.join(outbox)
+        try:
+            alias = request.parameters().one("alias")
+            await self._scheduler.submit(Subscribe(query, subscriber, alias))
+            log.info("= %d opened", subscriber)
+            await response.start(200, f"{EVENT_STREAM}; charset=utf-8", _HEADERS)
+            await self._follow(request, response, outbox)
+        finally:
+            self._scheduler.leave(subscriber)
+            log.info("= %d closed", subscriber)
+
+    async def _follow(self, request: HttpRequest, response: HttpResponse, outbox: Outbox) -> None:
+        lock = asyncio.Lock()
+
+        async def send(message: Message, text: str) -> None:
+            async with lock:
+                await response.chunk(_event(message, text))
+
+        tasks = [
+            asyncio.create_task(outbox.run(send)),
+            asyncio.create_task(self._ping(response, lock)),
+            asyncio.create_task(request.gone()),
+        ]
+        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        for task in done:
+            error = task.exception()
+            if isinstance(error, SlowSubscriber | TimeoutError):
+                log.warning("! a subscriber is slow and is cut: %s", error)
+                request.abort()
+            elif error is not None:
+                raise error
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*pending)
+        if tasks[0] in done and tasks[0].exception() is None:
+            await response.end()  # the broker is shutting down
+
+    async def _ping(self, response: HttpResponse, lock: asyncio.Lock) -> None:
+        while True:
+            await asyncio.sleep(self._ping_s)
+            async with asyncio.timeout(self._limits.send_s), lock:
+                await response.chunk(b": still here\n\n")
+
+
+def _event(message: Message, text: str) -> bytes:
+    if isinstance(message, Notification):
+        return f"id: {message.spuid}#{message.sequence}\ndata: {text}\n\n".encode()
+    name = "error" if isinstance(message, Failure) else "message"
+    return f"event: {name}\ndata: {text}\n\n".encode()

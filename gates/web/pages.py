@@ -1,0 +1,52 @@
+"""The FastAPI part of the HTTP port: the page, health, the OpenAPI description; OAuth and administration belong here."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.exceptions import HTTPException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from triplewire.broker.config import PathsConfig
+
+
+def application(paths: PathsConfig, health: Callable[[], dict[str, Any]]) -> FastAPI:
+    """The application; `health` tells the broker's state, its `status` is `ok` or what is wrong."""
+    # The interactive documentation of FastAPI loads from a content network: not for a broker in a cellar.
+    app = FastAPI(title="Triplewire", version=version("triplewire"), docs_url=None, redoc_url=None)
+    page = files(__package__).joinpath("index.html").read_text(encoding="utf-8")
+    for name, path in (("QUERY", paths.query), ("UPDATE", paths.update), ("SUBSCRIBE", paths.subscribe)):
+        page = page.replace(f"__{name}__", path)
+
+    @app.get("/", response_class=HTMLResponse)
+    async def index() -> HTMLResponse:
+        """The page."""
+        return HTMLResponse(page)
+
+    @app.get("/health")
+    async def state() -> JSONResponse:
+        """Whether the broker is well, and what it holds."""
+        found = health()
+        return JSONResponse(found, 200 if found["status"] == "ok" else 503)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> JSONResponse:
+        """SEPA's flat error object, as everywhere."""
+        description = f"{request.method} {request.url.path}: {error.detail}"
+        if error.status_code == 404:
+            description += f"; there are {paths.query}, {paths.update}, {paths.sparql}, {paths.graph_store}"
+            description += f", {paths.subscribe}, /health and /"
+        body = {
+            "error": "not_found" if error.status_code == 404 else "bad_request",
+            "status_code": error.status_code,
+            "error_description": description,
+        }
+        return JSONResponse(body, error.status_code, headers=error.headers)
+
+    return app

@@ -1,0 +1,155 @@
+"""The WebSocket port, and the WebSocket side of the HTTP port: one implementation, the websockets library's own.
+
+The HTTP port's server hands over a connection that asks for an upgrade (`upgraded`); from then on it is the same kind
+of connection as on the WebSocket port, with the same limits, pings and handler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
+from websockets.server import ServerProtocol
+
+from triplewire.broker.errors import BrokerError
+from triplewire.gates.outbox import SlowSubscriber
+
+from .session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from websockets.http11 import Request, Response
+
+    from triplewire.broker.config import LimitsConfig, PathsConfig, WebSocketConfig
+    from triplewire.broker.model import Message
+    from triplewire.broker.scheduler import Scheduler
+
+log = logging.getLogger("triplewire.gates.websocket")
+
+# In the range for applications (RFC 6455, 7.4.2): the client did not read; it may come back.
+CLOSE_SLOW = 4008
+_QUIET = logging.getLogger("triplewire.gates.websocket.protocol")
+_QUIET.setLevel(logging.CRITICAL)  # a stranger's broken handshake is not our error
+
+
+async def listen(
+    handler: Callable[[ServerConnection], Awaitable[None]], config: WebSocketConfig, max_bytes: int
+) -> Server:
+    """Open the WebSocket port; every connection is given to `handler`.
+
+    Raises:
+        OSError: the port can't be opened.
+    """
+    return await serve(
+        handler,
+        config.host,
+        config.port,
+        compression=None,
+        extensions=_extensions(config),
+        max_size=max_bytes,
+        open_timeout=config.open_timeout_s,
+        process_request=_only_websocket,
+        server_header="Triplewire",
+        logger=_QUIET,
+        backlog=1024,
+        **_connection_options(config),
+    )
+
+
+def upgraded(server: Server, config: WebSocketConfig, max_bytes: int) -> ServerConnection:
+    """A connection that another server hands over, before its handshake's bytes are fed in again."""
+    protocol = ServerProtocol(extensions=_extensions(config), max_size=max_bytes, logger=_QUIET)
+    return ServerConnection(protocol, server, **_connection_options(config))
+
+
+def _connection_options(config: WebSocketConfig) -> dict[str, Any]:
+    return {
+        "ping_interval": config.ping_interval_s or None,
+        "ping_timeout": config.ping_timeout_s or None,
+        "close_timeout": config.close_timeout_s,
+    }
+
+
+def _extensions(config: WebSocketConfig) -> list[ServerPerMessageDeflateFactory] | None:
+    # Windows of 4 KiB: 32 KiB a connection would be most of what a subscriber costs.
+    settings = {"memLevel": 5}
+    factory = ServerPerMessageDeflateFactory(
+        server_max_window_bits=12, client_max_window_bits=12, compress_settings=settings
+    )
+    return [factory] if config.compression else None
+
+
+def _only_websocket(connection: ServerConnection, request: Request) -> Response | None:
+    if "websocket" in request.headers.get("Upgrade", "").lower():
+        return None
+    response = connection.respond(
+        HTTPStatus.UPGRADE_REQUIRED,
+        "This port speaks WebSocket: subscribe at ws://<host>:<this port>/subscribe.\n"
+        "SPARQL over HTTP, and a page that tells more, are on the HTTP port.\n",
+    )
+    response.headers["Upgrade"] = "websocket"
+    return response
+
+
+class WebSocketGate:
+    """The handler of every WebSocket connection."""
+
+    def __init__(self, scheduler: Scheduler, paths: PathsConfig, limits: LimitsConfig) -> None:
+        self._scheduler = scheduler
+        self._limits = limits
+        self._path = paths.subscribe
+
+    async def handle(self, connection: ServerConnection) -> None:
+        """Serve one connection until it ends."""
+        try:
+            session = Session(self._scheduler, self._limits, wrong_path=self._wrong_path(connection))
+        except BrokerError as error:
+            await connection.close(1013, error.description)  # 1013: try again later
+            return
+        log.info("= %d opened from %s", session.subscriber, connection.remote_address)
+        writer = asyncio.create_task(self._write(session, connection))
+        try:
+            async for message in connection:
+                await session.receive(message)
+        except ConnectionClosed:
+            pass
+        finally:
+            session.close()
+            writer.cancel()
+            log.info("= %d closed with %s", session.subscriber, connection.close_code)
+
+    def _wrong_path(self, connection: ServerConnection) -> str | None:
+        path = connection.request.path.partition("?")[0] if connection.request else ""
+        if path.removeprefix("/secure").rstrip("/") == self._path:
+            return None
+        return f"subscriptions are at {self._path}, not at {path:.100}"
+
+    async def _write(self, session: Session, connection: ServerConnection) -> None:
+        async def send(_: Message, text: str) -> None:
+            log.debug("> %d %.75s", session.subscriber, text)
+            await connection.send(text)
+
+        try:
+            await session.outbox.run(send)
+        except ConnectionClosed:
+            pass
+        except SlowSubscriber as error:
+            log.warning("! %d is slow and is closed: %s", session.subscriber, error)
+            await _close_slow(connection)
+
+
+async def _close_slow(connection: ServerConnection) -> None:
+    """Try to say goodbye, then cut: the peer does not read, and its buffers must go."""
+    try:
+        async with asyncio.timeout(1):
+            await connection.close(CLOSE_SLOW, "the notifications were not read fast enough")
+    except TimeoutError:
+        pass
+    finally:
+        connection.transport.abort()
