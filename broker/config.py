@@ -17,6 +17,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ConfigError
+from .jpar import endpoint_settings, engine_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -152,14 +153,19 @@ def load(
     *,
     environment: Mapping[str, str] | None = None,
     overrides: Iterable[str] = (),
-    sepa: Iterable[Mapping[str, Any]] = (),
+    engine_jpar: Path | None = None,
+    endpoint_jpar: Path | None = None,
 ) -> Config:
-    """The settings; `overrides` are `section.key=value`, `sepa` are tables read from SEPA's files (jpar.py).
+    """The settings; `overrides` are `section.key=value`.
 
     Raises:
         ConfigError: a file can't be read, a key is unknown, a value is of the wrong kind or out of range.
     """
-    layers: list[Mapping[str, Any]] = list(sepa)
+    layers: list[Mapping[str, Any]] = []
+    if engine_jpar is not None:
+        layers.append(engine_settings(engine_jpar))
+    if endpoint_jpar is not None:
+        layers.append(endpoint_settings(endpoint_jpar))
     if path is not None:
         layers.append(_read(path))
     layers.append(_from_environment(os.environ if environment is None else environment))
@@ -216,6 +222,9 @@ def build(cls: type[T], table: Any, path: str = "") -> T:
         if key not in known:
             raise ConfigError(f"{_join(path, key)} is not a setting; there are {', '.join(sorted(known))}")
     values = {key: _value(hints[key], value, _join(path, key)) for key, value in table.items()}
+    for key, value in values.items():
+        if isinstance(value, dict):  # a table adds to its default: nobody means to lose rdf: by declaring ex:
+            values[key] = getattr(cls(), key) | value
     return typing.cast("T", cls(**values))
 
 
@@ -271,20 +280,40 @@ def _table(value: Any, path: str) -> dict[str, str]:
     raise ConfigError(f"{path} must be a table of texts, not {value!r}")
 
 
+_AT_LEAST_ONE = (
+    "scheduler.queue_size",
+    "scheduler.readers",
+    "limits.sockets",
+    "limits.outbox_messages",
+    "limits.nesting",
+    "limits.joins",
+)
+_CHOICES = types.MappingProxyType(
+    {
+        "store.query_method": ("GET", "POST", "URL_ENCODED_POST"),
+        "store.update_method": ("POST", "URL_ENCODED_POST"),
+        "log.level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+    }
+)
+
+
 def _check_ranges(config: Config) -> None:
-    for section in fields(config):
-        part = getattr(config, section.name)
-        for setting in fields(part):
-            value = getattr(part, setting.name)
-            if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-                raise ConfigError(f"{section.name}.{setting.name} must not be negative: {value}")
-    for path in ("scheduler.queue_size", "scheduler.readers", "limits.sockets", "limits.outbox_messages"):
-        section_name, _, key = path.partition(".")
-        if getattr(getattr(config, section_name), key) < 1:
+    settings = {
+        f"{section.name}.{setting.name}": getattr(getattr(config, section.name), setting.name)
+        for section in fields(config)
+        for setting in fields(getattr(config, section.name))
+    }
+    for path, value in settings.items():
+        if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+            raise ConfigError(f"{path} must not be negative: {value}")
+        if path.startswith("paths.") and not value.startswith("/"):
+            raise ConfigError(f"{path} must start with /, not {value!r}")
+    for path in _AT_LEAST_ONE:
+        if settings[path] < 1:
             raise ConfigError(f"{path} must be at least 1")
-    for setting in fields(config.paths):
-        if not getattr(config.paths, setting.name).startswith("/"):
-            raise ConfigError(f"paths.{setting.name} must start with /")
+    for path, choices in _CHOICES.items():
+        if settings[path] not in choices:
+            raise ConfigError(f"{path} must be one of {', '.join(choices)}, not {settings[path]!r}")
     if bool(config.store.query_endpoint) != bool(config.store.update_endpoint):
         raise ConfigError("store.query_endpoint and store.update_endpoint belong together")
     if config.store.query_endpoint and config.store.data:
