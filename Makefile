@@ -25,7 +25,7 @@ typing-links:
 	@for d in broker clients conf gates jsap spu; do ln -sfn ../../../$$d build/typing/triplewire/$$d; done
 
 bench: $(VENV)/dev.ok         ## ratios, measured in one run
-	$(BIN)/pytest tests/bench -s -q --override-ini=norecursedirs= --override-ini=testpaths=tests/bench
+	$(BIN)/pytest tests/bench -s -q "--override-ini=norecursedirs=.* build"
 
 docs: $(VENV)/dev.ok          ## the examples in the documents, run
 	$(BIN)/pytest -q tests/test_readme.py

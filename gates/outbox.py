@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import deque
 from typing import TYPE_CHECKING
 
 from triplewire.broker.model import Notification
+from triplewire.broker.wire.results import encode_delta
 from triplewire.broker.wire.subscribe import encode_broker
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from triplewire.broker.config import LimitsConfig
-    from triplewire.broker.model import Message
+    from triplewire.broker.model import BindingsDelta, Message
 
 log = logging.getLogger("triplewire.gates.outbox")
 
@@ -26,6 +28,7 @@ log = logging.getLogger("triplewire.gates.outbox")
 ROWS_ENCODED_HERE = 1000
 # A rough size of a row that is not yet encoded, for the bound in bytes.
 ROW_BYTES = 200
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class SlowSubscriber(Exception):
@@ -105,6 +108,27 @@ def _size(message: Message) -> int:
 
 
 async def _encode(message: Message) -> str:
-    if _rows(message) > ROWS_ENCODED_HERE:
-        return await asyncio.to_thread(encode_broker, message)
+    if isinstance(message, Notification) and _rows(message) > ROWS_ENCODED_HERE and not message.delta.encoded:
+        await _encoded_elsewhere(message.delta)
     return encode_broker(message)
+
+
+_encoding: dict[int, asyncio.Task[str]] = {}
+
+
+async def _encoded_elsewhere(delta: BindingsDelta) -> None:
+    """Encode on a thread; once, however many subscribers wait for it."""
+    task = _encoding.get(id(delta))
+    if task is None:
+        task = asyncio.create_task(asyncio.to_thread(encode_delta, delta))
+        _encoding[id(delta)] = task
+        task.add_done_callback(lambda _: _encoding.pop(id(delta)))
+    await asyncio.shield(task)
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a JSON text; half a surrogate pair (a client's alias may be one) stays the escape it came as."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()

@@ -11,6 +11,7 @@ from pyoxigraph import DefaultGraph, RdfFormat, Triple
 
 from triplewire.broker.errors import MalformedRequest, RequestError
 
+from .depth import check_depth
 from .media import essence, rdf_format
 
 
@@ -43,14 +44,15 @@ def documents_of(body: bytes, content_type: str | None) -> list[Document]:
     return documents
 
 
-def to_ntriples(documents: list[Document], base: str) -> str:
+def to_ntriples(documents: list[Document], base: str, nesting: int) -> str:
     """All triples of the documents as N-Triples; blank nodes of different documents stay different.
 
     Raises:
-        RequestError: a document is not of its format, or has named graphs.
+        RequestError: a document is not of its format, has named graphs, or is nested deeper than `nesting`.
     """
     triples: list[Triple] = []
     for document in documents:
+        check_depth(document.data, document.format, nesting)
         try:
             quads = pyoxigraph.parse(
                 document.data, format=document.format, base_iri=base, rename_blank_nodes=True

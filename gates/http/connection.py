@@ -1,66 +1,149 @@
-"""uvicorn's HTTP connection with three things it lacks: a limit on silent strangers, a cut, and our WebSocket side."""
+"""uvicorn's HTTP connection with what it lacks: bounds on strangers who say nothing or too much, a cut, HTTP/1.0."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from triplewire.broker.model import Failure
+from triplewire.broker.wire.subscribe import encode_failure
 
 if TYPE_CHECKING:
     import asyncio
 
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
     from triplewire.broker.config import HttpConfig
 
+log = logging.getLogger("triplewire.gates.http")
 
-def connection_class(  # noqa: C901 - a class, and no branches
-    config: HttpConfig, max_connections: int
-) -> type[HttpToolsProtocol]:
+# Room for a long query in the URL; the parser itself takes headers of any size.
+HEAD_BYTES = 256 * 1024
+
+
+def connection_class(config: HttpConfig, max_connections: int) -> type[HttpToolsProtocol]:
     """The protocol class for uvicorn's `http` setting."""
+    bounds = {"header_timeout_s": config.header_timeout_s, "max_connections": max_connections}
+    return type("BoundedConnection", (Connection,), bounds)
 
-    class Connection(HttpToolsProtocol):
-        """One HTTP connection: its headers must come within http.header_timeout_s."""
 
-        _header_timer: asyncio.TimerHandle | None = None
+class Connection(HttpToolsProtocol):
+    """One HTTP connection: its headers must come within `header_timeout_s` and HEAD_BYTES."""
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            if len(self.connections) > max_connections:
-                transport.write(_BUSY)
-                transport.close()
-                return
+    header_timeout_s: ClassVar[float]
+    max_connections: ClassVar[int]
+    _header_timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """One more; over the bound it is told so and closed."""
+        super().connection_made(transport)
+        if len(self.connections) > self.max_connections:
+            self._refuse(503, "too_many_requests", "too many connections (limits.sockets)")
+            transport.close()
+        else:
             self._expect_headers()
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._headers_came()
-            super().connection_lost(exc)
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is gone."""
+        self._headers_came()
+        super().connection_lost(exc)
 
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._expect_headers()
-            self.scope["extensions"] = {"triplewire.abort": self.transport.abort}  # type: ignore[dict-item]
+    def data_received(self, data: bytes) -> None:
+        """Some bytes of the client."""
+        if self._refused:
+            return
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserCallbackError:
+            self._refuse(400, "bad_request", "the request's target is not a URL")
+        except httptools.HttpParserError as error:
+            self._refuse(400, "bad_request", f"this is not an HTTP request: {error}")
+        else:
+            self._watch(len(data))
 
-        def on_headers_complete(self) -> None:
-            self._headers_came()
-            super().on_headers_complete()
+    def _watch(self, size: int) -> None:
+        if self._header_timer is not None:
+            self._head_bytes += size
+            if self._head_bytes > HEAD_BYTES:
+                self._refuse(431, "too_large", f"the headers are over {HEAD_BYTES} bytes")
+        elif self.cycle is not None and self.cycle.response_complete:
+            self._expect_headers()  # the rest of a body that was refused must not go on for ever
 
-        def _expect_headers(self) -> None:
-            if self._header_timer is None:
-                self._header_timer = self.loop.call_later(config.header_timeout_s, self._silent)
+    def _upgrade(self, rest: bytes) -> None:
+        method = self.parser.get_method()
+        if self._should_upgrade():
+            self.handle_websocket_upgrade()
+        elif method == b"CONNECT":
+            self._refuse(400, "bad_request", "this is not a proxy")
+        else:
+            # RFC 9110, 7.8: an upgrade that is not offered (Java's client asks for h2c) is ignored; the parser
+            # that has seen it would not read the body
+            head = [method, b" ", self.url, b" HTTP/", self.parser.get_http_version().encode(), b"\r\n"]
+            for name, value in self.headers:
+                head += [] if name == b"upgrade" else [name, b": ", value, b"\r\n"]
+            self.parser = httptools.HttpRequestParser(self)
+            self.data_received(b"".join([*head, b"\r\n", rest]))
 
-        def _headers_came(self) -> None:
-            if self._header_timer is not None:
-                self._header_timer.cancel()
-                self._header_timer = None
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        super().on_message_begin()
+        self._expect_headers()
+        self.scope["extensions"] = {"triplewire.abort": self.transport.abort}  # type: ignore[dict-item]
 
-        def _silent(self) -> None:
+    def on_headers_complete(self) -> None:
+        """Its headers are whole; an upgrade that is not ours waits for `_upgrade`."""
+        upgrade = self.parser.should_upgrade()
+        if upgrade and not self._should_upgrade():
+            return
+        self._headers_came()
+        super().on_headers_complete()
+        if self.scope["http_version"] == "1.0" and not upgrade:
+            self.scope["extensions"]["triplewire.unframed"] = partial(_unframed, self.cycle)  # type: ignore[index,arg-type]
+
+    def on_message_complete(self) -> None:
+        """Its body is whole."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def _refuse(self, status: int, code: str, description: str) -> None:
+        """Say why, and read no more; to close at once could take the words away with a reset."""
+        log.info("! %s %d %s: %s", self.client, status, code, description)
+        self._refused = True
+        body = encode_failure(Failure(code, status, description)).encode()
+        head = "Content-Type: application/json\r\nConnection: close\r\n"
+        head += f"Content-Length: {len(body)}\r\n" + ("Retry-After: 1\r\n" if status == 503 else "")
+        self.transport.write(STATUS_LINE[status] + head.encode() + b"\r\n" + body)
+        self._expect_headers()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()
+
+    def _expect_headers(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(self.header_timeout_s, self._silent)
+
+    def _headers_came(self) -> None:
+        self._head_bytes = 0
+        if self._header_timer is not None:
+            self._header_timer.cancel()
             self._header_timer = None
-            self.transport.abort()
 
-    return Connection
+    def _silent(self) -> None:
+        self._header_timer = None
+        self.transport.abort()
 
 
-_BUSY_BODY = b'{"error":"too_many_requests","status_code":503,"error_description":"too many connections"}'
-_BUSY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-    b"Connection: close\r\nContent-Length: " + str(len(_BUSY_BODY)).encode() + b"\r\n\r\n" + _BUSY_BODY
-)
+def _unframed(cycle: RequestResponseCycle, size: int) -> None:
+    """The next `size` bytes of the body go out as they are; uvicorn would send chunks, which HTTP/1.0 has not."""
+    cycle.chunked_encoding = False
+    cycle.expected_content_length = size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 FORM = "application/x-www-form-urlencoded"
+_HOST = re.compile(r"[A-Za-z0-9._~%:\[\]-]+")
 _MAX_FIELDS = 1000
 
 
@@ -55,8 +57,14 @@ class HttpRequest:
 
     @property
     def url(self) -> str:
-        """The request's own URI without its query, as the client wrote it."""
+        """The request's own URI without its query, as the client wrote it.
+
+        Raises:
+            MalformedRequest: the Host header is none.
+        """
         host = self.header("host") or ":".join(map(str, self.scope.get("server") or ("localhost",)))
+        if _HOST.fullmatch(host) is None:
+            raise MalformedRequest(f"the Host header {host!r:.100} is not a host and port")
         raw = self.scope.get("raw_path") or self.path.encode()
         return f"{self.scope.get('scheme', 'http')}://{host}{raw.decode('ascii', 'replace')}"
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from triplewire.broker.errors import BrokerError, MethodNotAllowed, Overloaded
 from triplewire.broker.model import Failure
 from triplewire.broker.wire.subscribe import encode_failure
+from triplewire.gates.outbox import utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,8 +59,9 @@ class HttpResponse:
     ) -> None:
         """Status and headers; the body follows by `chunk` and `end`."""
         fields = [("Content-Type", content_type)] if content_type else []
-        fields += [*headers, *self._cors()]
+        fields += [*headers, *cors(self._request)]
         self.started = True
+        self._unframed(0)
         await self._request.send(
             {
                 "type": "http.response.start",
@@ -73,6 +75,7 @@ class HttpResponse:
     async def chunk(self, data: bytes) -> None:
         """Some of the body; waits while the client is slow."""
         if self._request.method != "HEAD":
+            self._unframed(len(data))
             await self._request.send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self) -> None:
@@ -87,20 +90,29 @@ class HttpResponse:
         if isinstance(error, MethodNotAllowed):
             headers.append(("Allow", ", ".join(error.allow)))
         body = encode_failure(Failure(error.code, error.status, error.description))
-        await self.send(error.status, JSON_TYPE, body.encode("utf-8", "replace"), headers)
+        await self.send(error.status, JSON_TYPE, utf8(body), headers)
 
     async def _write(self, body: bytes) -> None:
+        self._unframed(len(body))
         await self._request.send({"type": "http.response.body", "body": body, "more_body": False})
 
-    def _cors(self) -> list[tuple[str, str]]:
-        origin = self._request.header("origin")
-        if origin is None:
-            return []
-        return [
-            ("Access-Control-Allow-Origin", origin),
-            ("Access-Control-Expose-Headers", "Location, Retry-After, Content-Encoding"),
-            ("Vary", "Origin"),
-        ]
+    def _unframed(self, size: int) -> None:
+        """On HTTP/1.0 the body has no chunks and ends with the connection (RFC 9112, 6.1)."""
+        unframed = self._request.scope.get("extensions", {}).get("triplewire.unframed")
+        if unframed is not None:
+            unframed(size)
+
+
+def cors(request: HttpRequest) -> list[tuple[str, str]]:
+    """The headers that let a page of any origin read the response."""
+    origin = request.header("origin")
+    if origin is None:
+        return []
+    return [
+        ("Access-Control-Allow-Origin", origin),
+        ("Access-Control-Expose-Headers", "Location, Retry-After, Content-Encoding"),
+        ("Vary", "Origin"),
+    ]
 
 
 async def preflight(request: HttpRequest, allow: tuple[str, ...]) -> None:

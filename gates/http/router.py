@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from triplewire.broker.errors import BrokerError, EngineError
 
 from .request import ClientGone, HttpRequest
-from .response import HttpResponse, preflight
+from .response import HttpResponse, cors, preflight
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
     from triplewire.broker.config import HttpConfig, LimitsConfig
 
     from .request import Receive, Scope, Send
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("triplewire.gates.http")
 
 _SECURE = "/secure"
+_REST_METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 
 
 class Gate(Protocol):
@@ -49,15 +52,13 @@ class Router:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         found = self._find(str(scope["path"]))
-        if found is None:
-            await self._rest(scope, receive, send)
-            return
-        gate, methods = found
         request = HttpRequest(scope, receive, send, self._http, self._limits)
         if request.method == "OPTIONS":
-            await preflight(request, methods)
-            return
-        await _serve(gate, request)
+            await preflight(request, found[1] if found else _REST_METHODS)
+        elif found is None:
+            await self._rest(scope, receive, _with_cors(request))
+        else:
+            await _serve(found[0], request)
 
     def _find(self, path: str) -> tuple[Gate, tuple[str, ...]] | None:
         found = self._gates.get(path)
@@ -68,6 +69,17 @@ class Router:
         if found is not None:
             return found
         return next(((gate, methods) for start, gate, methods in self._below if path.startswith(start)), None)
+
+
+def _with_cors(request: HttpRequest) -> Send:
+    fields = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in cors(request)]
+
+    async def send(event: MutableMapping[str, Any]) -> None:
+        if event["type"] == "http.response.start":
+            event["headers"] = [*event["headers"], *fields]
+        await request.send(event)
+
+    return send
 
 
 async def _serve(gate: Gate, request: HttpRequest) -> None:

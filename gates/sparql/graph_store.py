@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -24,6 +25,7 @@ log = logging.getLogger("triplewire.gates.sparql")
 
 METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS")
 _INLINE_BYTES = 16 * 1024
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class GraphStoreGate:
@@ -61,7 +63,8 @@ class GraphStoreGate:
         if graph is not None and default:
             raise MalformedRequest("graph and default are both given; one is right")
         if graph is not None:
-            return True, urljoin(request.url, graph)
+            # An absolute IRI stays as it is: urljoin would take the # from <http://example.org/ns#>
+            return True, graph if _ABSOLUTE.match(graph) else urljoin(request.url, graph)
         if default:
             return True, None
         direct = request.path.removeprefix("/secure").rstrip("/") != self._path
@@ -93,9 +96,10 @@ class GraphStoreGate:
     async def _triples(self, request: HttpRequest, base: str) -> str:
         body = await request.body()
         documents = documents_of(body, request.header("content-type"))
+        nesting = request.limits.nesting
         if len(body) > _INLINE_BYTES:
-            return await asyncio.to_thread(to_ntriples, documents, base)
-        return to_ntriples(documents, base)
+            return await asyncio.to_thread(to_ntriples, documents, base, nesting)
+        return to_ntriples(documents, base, nesting)
 
     async def _write(self, write: GraphWrite, response: HttpResponse, headers: list[tuple[str, str]]) -> None:
         started = time.perf_counter()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from triplewire.broker.errors import MethodNotAllowed, NotAcceptable
 from triplewire.broker.model import Failure, Notification, Subscribe
 from triplewire.broker.wire.media import essence
-from triplewire.gates.outbox import Outbox, SlowSubscriber
+from triplewire.gates.outbox import Outbox, SlowSubscriber, utf8
 from triplewire.gates.sparql.query import read_query
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ class EventGate:
         async def send(message: Message, text: str) -> None:
             async with lock:
                 await response.chunk(_event(message, text))
+            if isinstance(message, Failure):
+                outbox.finish()  # the subscription has ended, and was all there is
 
         tasks = [
             asyncio.create_task(outbox.run(send)),
@@ -93,7 +95,7 @@ class EventGate:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.gather(*pending)
         if tasks[0] in done and tasks[0].exception() is None:
-            await response.end()  # the broker is shutting down
+            await response.end()  # the subscription has ended, or the broker is shutting down
 
     async def _ping(self, response: HttpResponse, lock: asyncio.Lock) -> None:
         while True:
@@ -104,6 +106,6 @@ class EventGate:
 
 def _event(message: Message, text: str) -> bytes:
     if isinstance(message, Notification):
-        return f"id: {message.spuid}#{message.sequence}\ndata: {text}\n\n".encode()
+        return utf8(f"id: {message.spuid}#{message.sequence}\ndata: {text}\n\n")
     name = "error" if isinstance(message, Failure) else "message"
-    return f"event: {name}\ndata: {text}\n\n".encode()
+    return utf8(f"event: {name}\ndata: {text}\n\n")

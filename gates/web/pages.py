@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from triplewire.broker.config import PathsConfig
 
 
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+
+
 def application(paths: PathsConfig, health: Callable[[], dict[str, Any]]) -> FastAPI:
     """The application; `health` tells the broker's state, its `status` is `ok` or what is wrong."""
     # The interactive documentation of FastAPI loads from a content network: not for a broker in a cellar.
@@ -24,12 +27,12 @@ def application(paths: PathsConfig, health: Callable[[], dict[str, Any]]) -> Fas
     for name, path in (("QUERY", paths.query), ("UPDATE", paths.update), ("SUBSCRIBE", paths.subscribe)):
         page = page.replace(f"__{name}__", path)
 
-    @app.get("/", response_class=HTMLResponse)
+    @app.api_route("/", methods=["GET", "HEAD"], response_class=HTMLResponse)
     async def index() -> HTMLResponse:
         """The page."""
         return HTMLResponse(page)
 
-    @app.get("/health")
+    @app.api_route("/health", methods=["GET", "HEAD"])
     async def state() -> JSONResponse:
         """Whether the broker is well, and what it holds."""
         found = health()
@@ -43,7 +46,7 @@ def application(paths: PathsConfig, health: Callable[[], dict[str, Any]]) -> Fas
             description += f"; there are {paths.query}, {paths.update}, {paths.sparql}, {paths.graph_store}"
             description += f", {paths.subscribe}, /health and /"
         body = {
-            "error": "not_found" if error.status_code == 404 else "bad_request",
+            "error": _CODES.get(error.status_code, "bad_request"),
             "status_code": error.status_code,
             "error_description": description,
         }

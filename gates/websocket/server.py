@@ -17,7 +17,7 @@ from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFact
 from websockets.server import ServerProtocol
 
 from triplewire.broker.errors import BrokerError
-from triplewire.gates.outbox import SlowSubscriber
+from triplewire.gates.outbox import SlowSubscriber, utf8
 
 from .session import Session
 
@@ -56,6 +56,7 @@ async def listen(
         open_timeout=config.open_timeout_s,
         process_request=_only_websocket,
         server_header="Triplewire",
+        create_connection=_Connection,
         logger=_QUIET,
         backlog=1024,
         **_connection_options(config),
@@ -66,6 +67,20 @@ def upgraded(server: Server, config: WebSocketConfig, max_bytes: int) -> ServerC
     """A connection that another server hands over, before its handshake's bytes are fed in again."""
     protocol = ServerProtocol(extensions=_extensions(config), max_size=max_bytes, logger=_QUIET)
     return ServerConnection(protocol, server, **_connection_options(config))
+
+
+class _Connection(ServerConnection):
+    """A connection of the WebSocket port; a POST, whose body the library would not read, is told where it came."""
+
+    _begun = False
+
+    def data_received(self, data: bytes) -> None:
+        if self._begun or b"GET ".startswith(data[:4]):
+            self._begun = True
+            super().data_received(data)
+        elif self.transport.can_write_eof():  # else it has been told already
+            self.transport.write(_POSTED)
+            self.transport.write_eof()
 
 
 def _connection_options(config: WebSocketConfig) -> dict[str, Any]:
@@ -133,7 +148,7 @@ class WebSocketGate:
     async def _write(self, session: Session, connection: ServerConnection) -> None:
         async def send(_: Message, text: str) -> None:
             log.debug("> %d %.75s", session.subscriber, text)
-            await connection.send(text)
+            await connection.send(utf8(text), text=True)
 
         try:
             await session.outbox.run(send)

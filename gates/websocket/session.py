@@ -37,7 +37,7 @@ class Session:
         """Carry out one message of the client; what is wrong with it is told in the outbox."""
         log.debug("< %d %.*s", self.subscriber, _ELIDED, message)
         if self._wrong_path is not None:
-            self._tell("wrong_path", 404, self._wrong_path, None)
+            self._tell("wrong_path", 404, self._wrong_path, _alias_of(message))
             return
         if isinstance(message, bytes):
             self._tell("JsonParseException", 400, "messages must be text frames; this one is binary", None)
@@ -67,3 +67,11 @@ class Session:
     def _tell(self, code: str, status: int, description: str, alias: str | None) -> None:
         log.info("! %d %s: %.200s", self.subscriber, code, description)
         self.outbox.put(Failure(code, status, description, alias))
+
+
+def _alias_of(message: str | bytes) -> str | None:
+    """The alias by which the client will know what an error answers."""
+    try:
+        return decode_client(message).alias if isinstance(message, str) else None
+    except MessageError as error:
+        return error.alias

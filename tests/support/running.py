@@ -26,8 +26,20 @@ class RunningBroker:
     @classmethod
     def start(cls, *arguments: str, env: dict[str, str] | None = None, memory: bool = True) -> RunningBroker:
         """Start it and wait for `ready`; raises RuntimeError with its output where it ends instead."""
-        log = tempfile.NamedTemporaryFile(mode="w", suffix=".log", prefix="triplewire-", delete=False)
-        command = [sys.executable, "-P", "-m", "triplewire.clients", "serve", "--http-port", "0", "--ws-port", "0"]
+        log = tempfile.NamedTemporaryFile(  # noqa: SIM115 - it outlives this function
+            mode="w", suffix=".log", prefix="triplewire-", delete=False
+        )
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "triplewire.clients",
+            "serve",
+            "--http-port",
+            "0",
+            "--ws-port",
+            "0",
+        ]
         command += ["--memory", *arguments] if memory else [*arguments]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | (env or {})

@@ -1,0 +1,133 @@
+"""The README's examples are run, word for word but for the ports."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SCRIPTS = sysconfig.get_path("scripts")
+
+pytestmark = pytest.mark.xdist_group("readme")
+
+
+def block(language: str, beginning: str) -> str:
+    """The one block of this language that has this text in it."""
+    (found,) = (text for kind, text in BLOCKS if kind == language and beginning in text)
+    return found
+
+
+@pytest.fixture
+def shell(fresh_broker, tmp_path):
+    """Starts a README block with the broker's own addresses in place of the default ones."""
+    started: list[subprocess.Popen[str]] = []
+    environment = os.environ | {
+        "TRIPLEWIRE_URL": fresh_broker.http,
+        "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
+    }
+
+    def start(text: str) -> subprocess.Popen[str]:
+        text = text.replace(".venv/bin/", "").replace("http://localhost:8000", fresh_broker.http)
+        text = text.replace("ws://localhost:9000/subscribe", fresh_broker.ws)
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {text}" if text.startswith(("triplewire", "curl")) else text],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+def finished(process: subprocess.Popen[str]) -> str:
+    output, error = process.communicate(timeout=30)
+    assert process.returncode == 0, error
+    return output
+
+
+def next_line(process: subprocess.Popen[str], containing: str) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if containing in line:
+            return line
+    raise AssertionError(f"it ended without saying {containing!r}")
+
+
+def test_the_command_line_example(shell, fresh_broker):
+    """The subscriber prints + for a new row, then - and + for a changed one."""
+    subscriber = shell(block("sh", "triplewire subscribe 'SELECT"))
+    wait_for_subscription(fresh_broker)
+    finished(shell(block("sh", "update 'INSERT DATA")))
+    assert next_line(subscriber, "21.5").startswith("+")
+    finished(shell(block("sh", "DELETE { ex:kitchen")))
+    lines = {next_line(subscriber, "kitchen")[0] for _ in range(2)}
+    assert lines == {"+", "-"}
+
+
+def test_the_curl_example(shell, fresh_broker):
+    """curl alone follows a query and changes its answer."""
+    follower = shell(block("sh", "curl -N -G"))
+    wait_for_subscription(fresh_broker)
+    assert '"isJson": false' in finished(shell(block("sh", "curl http://localhost:8000/update")))
+    assert "cellar" in next_line(follower, "cellar")
+
+
+def test_the_python_example(fresh_broker):
+    """Ten lines subscribe, update and print the notification."""
+    code = block("python", "SparqlClient").replace("http://localhost:8000", fresh_broker.http)
+    code = code.replace("ws://localhost:9000/subscribe", fresh_broker.ws)
+    code += "    import time; time.sleep(1)\n"
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert run.stdout.startswith("now []")
+    assert "23" in run.stdout.partition("+")[2]
+
+
+def test_the_profile_example(shell, tmp_path, fresh_broker):
+    """The JSAP is well-formed, and a query of it can be followed."""
+    here = block("json", "TEMPERATURES").replace(
+        '"port": 8000', f'"port": {fresh_broker.http.rpartition(":")[2]}'
+    )
+    here = here.replace('"port": 9000', f'"port": {fresh_broker.ws.rpartition(":")[2].partition("/")[0]}')
+    (tmp_path / "rooms.jsap").write_text(here)
+    check, follow = block("sh", "jsap check rooms.jsap").strip().splitlines()
+    finished(shell(check))
+    follower = shell(follow)
+    wait_for_subscription(fresh_broker)
+    finished(shell(block("sh", "update 'INSERT DATA")))
+    assert "21.5" in next_line(follower, "21.5")
+
+
+def test_the_readme_names_true_paths(fresh_broker):
+    """Every path of the table answers."""
+    import httpx
+
+    for path in re.findall(r"^\| `(/[^`]*)`", README, re.MULTILINE):
+        assert httpx.get(fresh_broker.http + path).status_code in {200, 400, 406}, path
+
+
+def wait_for_subscription(broker) -> None:
+    import time
+
+    import httpx
+
+    deadline = time.monotonic() + 10
+    while httpx.get(f"{broker.http}/health").json()["subscriptions"] == 0:
+        assert time.monotonic() < deadline, "no subscription came"
+        time.sleep(0.05)
