@@ -53,6 +53,7 @@ class RunningBroker:
                 break
         else:
             process.wait()
+            process.stdout.close()
             message = f"the broker ended with {process.returncode}: {lines} {Path(log.name).read_text()}"
             raise RuntimeError(message)
         http = next(m.group() for line in lines if (m := re.search(r"http://[^/\s]+", line)))
