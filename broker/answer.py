@@ -14,7 +14,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
-from .errors import BrokerError, DeadlineExceeded, EngineError, StoreError
+from .errors import BrokerError, DeadlineExceeded, EngineError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -115,8 +115,6 @@ class Answer:
             error = DeadlineExceeded("the answer was abandoned")
         except BrokerError as failure:
             error = failure
-        except (RuntimeError, OSError, ValueError) as failure:
-            error = self.sink.failure or StoreError(f"writing the answer failed: {failure!s:.300}")
         except Exception as failure:
             log.exception("! an answer failed")
             error = EngineError(f"internal error: {type(failure).__name__}")
@@ -160,7 +158,6 @@ class AnswerSink:
         self._abandoned = False
         self._parts: list[bytes] = []
         self._size = 0
-        self.failure: BrokerError | None = None
 
     def begin(self) -> None:
         """The reader thread has come to this answer: its time begins."""
@@ -204,8 +201,7 @@ class AnswerSink:
         if self._abandoned:
             raise AnswerAbandoned
         if time.monotonic() > self._deadline:
-            self.failure = DeadlineExceeded(f"the query ran longer than {self._limit_s} s (limits.query_s)")
-            raise self.failure
+            raise DeadlineExceeded(f"the query ran longer than {self._limit_s} s (limits.query_s)")
 
     def taken(self) -> None:
         """On the event loop: one chunk has been taken."""

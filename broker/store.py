@@ -24,6 +24,7 @@ from .errors import (
 )
 from .guard import allow_remote, check_query, check_update
 from .model import Bindings, GraphEdit, GraphWrite, QuadDelta, Query, QueryForm, Update
+from .prologues import with_one_prologue
 from .texts import is_update, with_dataset, with_ordered_star
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class EmbeddedStore:
         try:
             return _bindings(result, self._limits.answer_rows)
         except (RuntimeError, OSError, ValueError) as error:
-            raise StoreError(f"evaluating the query failed: {_short(error)}") from error
+            raise _failed(error, "the query") from error
 
     def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
         """See `Store`.  Raises RequestError or StoreError, or what the sink raises."""
@@ -109,14 +110,18 @@ class EmbeddedStore:
         form = _form(result)
         format_ = choose(form)
         sink.start(form, format_)
-        result.serialize(sink, format_.writer)  # type: ignore[arg-type]  # the writer fits the form
+        try:
+            result.serialize(sink, format_.writer)  # type: ignore[arg-type]  # the writer fits the form
+        except (RuntimeError, OSError, ValueError) as error:
+            raise _failed(error, "the query") from error
 
     def apply(self, update: Update) -> QuadDelta | None:
         """See `Store`.  Raises RequestError or StoreError; then nothing has changed."""
         check_update(update.sparql, self._limits)
         for graph in (*update.using_graphs, *update.using_named_graphs):
             named_node(graph)
-        self._update(with_dataset(Update(allow_remote(update.sparql, self._sparql), *_using(update))))
+        text = allow_remote(with_one_prologue(update.sparql), self._sparql)
+        self._update(with_dataset(Update(text, update.using_graphs, update.using_named_graphs)))
         return None
 
     def write_graph(self, write: GraphWrite) -> bool:
@@ -161,17 +166,15 @@ class EmbeddedStore:
         except SyntaxError as error:
             raise syntax_error(error, query.sparql) from error
         except (RuntimeError, OSError, ValueError) as error:
-            raise StoreError(f"evaluating the query failed: {_short(error)}") from error
+            raise _failed(error, "the query") from error
 
     def _update(self, text: str) -> None:
         try:
             self._store.update(text, base_iri=self._sparql.base_iri, prefixes=self._sparql.prefixes)
         except SyntaxError as error:
             raise syntax_error(error, text, update=True) from error
-        except (RuntimeError, ValueError) as error:
-            raise RequestError(f"the update failed: {_short(error)}", code="update_failed") from error
-        except OSError as error:
-            raise StoreError(f"the store can't write: {_short(error)}") from error
+        except (RuntimeError, OSError, ValueError) as error:
+            raise _failed(error, "the update") from error
         self._dirty = True
 
 
@@ -181,10 +184,6 @@ def _open(path: Path) -> pyoxigraph.Store:
         return pyoxigraph.Store(str(path))
     except OSError as error:
         raise StoreError(f"the store in {path} can't be opened: {_short(error)}") from error
-
-
-def _using(update: Update) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return update.using_graphs, update.using_named_graphs
 
 
 def named_node(iri: str) -> NamedNode:
@@ -266,6 +265,13 @@ def _hint(sparql: str, *, update: bool) -> str:
     if update == is_update(sparql):
         return ""
     return "; an update is expected here" if update else "; this is an update, where a query is expected"
+
+
+def _failed(error: Exception, what: str) -> RequestError | StoreError:
+    """Evaluation refuses what the text asks for (an unknown function, a graph that is there already); I/O is ours."""
+    if isinstance(error, OSError):
+        return StoreError(f"{what} failed in the store: {_short(error)}")
+    return RequestError(f"{what} failed: {_short(error)}", code=f"{what.removeprefix('the ')}_failed")
 
 
 def _short(error: Exception) -> str:

@@ -11,7 +11,15 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("broker", "clients", "conf", "gates", "jsap", "spu")
 
 VOCABULARY = ("broker.model", "broker.errors", "broker.tokens", "broker.wire")
-STORE = ("broker.store", "broker.endpoint", "broker.guard", "broker.texts", "broker.config", "broker.jpar")
+STORE = (
+    "broker.store",
+    "broker.endpoint",
+    "broker.guard",
+    "broker.texts",
+    "broker.prologues",
+    "broker.config",
+    "broker.jpar",
+)
 
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
 ARROWS: dict[str, tuple[str, ...]] = {
@@ -24,7 +32,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.config": ("broker.errors", "broker.jpar"),
     "broker.guard": (*VOCABULARY, "broker.config"),
     "broker.texts": VOCABULARY,
-    "broker.store": (*VOCABULARY, "broker.config", "broker.guard", "broker.texts"),
+    "broker.prologues": VOCABULARY,
+    "broker.store": (*VOCABULARY, "broker.config", "broker.guard", "broker.texts", "broker.prologues"),
     "broker.endpoint": (*VOCABULARY, *STORE),
     "broker.subscriptions": (*VOCABULARY, "broker.config", "spu"),
     "broker.core": (*VOCABULARY, *STORE, "broker.subscriptions", "spu"),

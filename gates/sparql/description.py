@@ -36,7 +36,7 @@ def _sd(name: str) -> NamedNode:
     return NamedNode(SD + name)
 
 
-def description(endpoint: str) -> list[Triple]:
+def description(endpoint: str, languages: tuple[str, ...]) -> list[Triple]:
     """The triples that describe the service at `endpoint` (Service Description, 3)."""
     service, dataset, graph = BlankNode("service"), BlankNode("dataset"), BlankNode("graph")
     triples = [
@@ -47,9 +47,8 @@ def description(endpoint: str) -> list[Triple]:
         Triple(dataset, _sd("defaultGraph"), graph),
         Triple(graph, _RDF_TYPE, _sd("Graph")),
     ]
-    languages = ("SPARQL10Query", "SPARQL11Query", "SPARQL11Update")
     triples += [Triple(service, _sd("supportedLanguage"), _sd(language)) for language in languages]
-    triples += [Triple(service, _sd("feature"), _sd(name)) for name in ("EmptyGraphs", "BasicFederatedQuery")]
+    triples.append(Triple(service, _sd("feature"), _sd("EmptyGraphs")))
     for name in _FORMATS:
         format_ = NamedNode(_PREFIXES["formats"] + name)
         triples.append(Triple(service, _sd("resultFormat"), format_))
@@ -58,13 +57,21 @@ def description(endpoint: str) -> list[Triple]:
     return triples
 
 
-async def describe(request: HttpRequest, response: HttpResponse) -> None:
-    """Answer a GET without a query (Service Description, 2).
+def asks_for_description(request: HttpRequest) -> bool:
+    """A GET without any parameter does (Service Description, 2)."""
+    return request.method in {"GET", "HEAD"} and not request.parameters().pairs
+
+
+async def describe(request: HttpRequest, response: HttpResponse, *, updates: bool) -> None:
+    """Answer a GET without a query (Service Description, 2); `updates` tells whether this path takes them.
 
     Raises:
         NotAcceptable: none of the RDF formats is wanted.
     """
     format_ = negotiate(request.header("accept"), GRAPHS)
     assert isinstance(format_.writer, RdfFormat)
-    body = pyoxigraph.serialize(description(request.url), format=format_.writer, prefixes=_PREFIXES)
+    languages = ("SPARQL10Query", "SPARQL11Query", *(("SPARQL11Update",) if updates else ()))
+    body = pyoxigraph.serialize(
+        description(request.url, languages), format=format_.writer, prefixes=_PREFIXES
+    )
     await response.send(200, format_.content_type, body or b"", [("Vary", "Accept")])

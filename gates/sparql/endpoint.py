@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from triplewire.broker.errors import MalformedRequest
 from triplewire.gates.http.request import FORM
 
+from .description import asks_for_description, describe
 from .query import QueryGate, query_of
 from .update import SPARQL_UPDATE, UpdateGate
 
@@ -34,6 +35,8 @@ class EndpointGate:
             await self._update.serve(request, response)
         elif request.method == "POST" and request.media_type == FORM:
             await self._form(request, response)
+        elif asks_for_description(request):
+            await describe(request, response, updates=True)
         elif "update" in request.parameters():
             raise MalformedRequest("an update is posted, not put into the URL (SPARQL 1.1 Protocol 2.2)")
         else:

@@ -18,7 +18,7 @@ from triplewire.broker.wire.media import formats_of, negotiate
 from triplewire.gates.http.request import FORM
 from triplewire.gates.http.response import HttpResponse, accepts_gzip
 
-from .description import describe
+from .description import asks_for_description, describe
 
 if TYPE_CHECKING:
     from triplewire.broker.answer import Answer
@@ -47,8 +47,8 @@ class QueryGate:
         Raises:
             BrokerError: before anything was sent.
         """
-        if request.method in {"GET", "HEAD"} and not request.parameters().pairs:
-            await describe(request, response)
+        if asks_for_description(request):
+            await describe(request, response, updates=False)
             return
         await self.answer(request, response, await read_query(request))
 

@@ -146,7 +146,7 @@ class Gate:
             return Verdict.NOT_SPARQL
         if reply.status == 400 and reply.error == "unsupported":
             return Verdict.UNSUPPORTED
-        if reply.status == 400 and reply.error != "update_failed":
+        if reply.status == 400 and reply.error not in {"query_failed", "update_failed"}:
             raise Refused(reply)
         return Verdict.SPARQL
 

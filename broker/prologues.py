@@ -1,0 +1,109 @@
+"""Declarations between the operations of an update, which SPARQL allows and Oxigraph does not read.
+
+``INSERT DATA { .. } ; PREFIX ex: <..> INSERT DATA { .. }`` (SPARQL 1.1 Update, grammar rule 29) becomes the same update
+with all declarations in front.  A prefix that is declared anew gets another name from there on, and relative IRIs after
+a new BASE are resolved here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pyoxigraph
+from pyoxigraph import RdfFormat
+
+from .tokens import splice, tokens
+
+if TYPE_CHECKING:
+    from .tokens import Token
+
+_LATER = re.compile(r";(?:\s|#[^\n]*\n)*(?:PREFIX|BASE)\b", re.IGNORECASE)
+_SCHEME = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def with_one_prologue(sparql: str) -> str:
+    """The update with its declarations in front; unchanged where they are already.
+
+    Line numbers remain, for Oxigraph's errors.
+    """
+    if _LATER.search(sparql) is None:
+        return sparql
+    return _Hoist(sparql).text()
+
+
+class _Hoist:
+    """One walk over the tokens; `names` is what each prefix is called by now."""
+
+    def __init__(self, sparql: str) -> None:
+        self._sparql = sparql
+        self._tokens = list(tokens(sparql))
+        self._declared: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._front: list[str] = []
+        self._base: str | None = None
+        self._changes: list[tuple[int, int, str]] = []
+
+    def text(self) -> str:
+        place, depth, operations = 0, 0, 0
+        while place < len(self._tokens):
+            token = self._tokens[place]
+            depth += {"{": 1, "}": -1}.get(token.text, 0)
+            operations += depth == 0 and token.text == ";"
+            if depth == 0 and token.is_word("PREFIX") and place + 2 < len(self._tokens):
+                self._prefix(place, hoist=operations > 0)
+                place += 3
+            elif depth == 0 and token.is_word("BASE") and place + 1 < len(self._tokens):
+                self._new_base(place, hoist=operations > 0)
+                place += 2
+            else:
+                self._use(token)
+                place += 1
+        return splice(self._sparql, [(0, 0, "".join(self._front)), *self._changes])
+
+    def _prefix(self, place: int, *, hoist: bool) -> None:
+        prefix, iri = self._tokens[place + 1].text, self._resolved(self._tokens[place + 2].text)
+        if not hoist:
+            self._declared[prefix] = iri
+            return
+        name = prefix
+        while self._declared.get(name, iri) != iri:
+            name = f"n{name}"
+        if name not in self._declared:
+            self._declared[name] = iri
+            self._front.append(f"PREFIX {name} {iri} ")
+        self._names[prefix] = name
+        self._blank(place, 3)
+
+    def _new_base(self, place: int, *, hoist: bool) -> None:
+        iri = self._tokens[place + 1].text
+        if hoist:
+            self._base = self._resolved(iri)[1:-1]
+            self._blank(place, 2)
+
+    def _blank(self, place: int, count: int) -> None:
+        start, end = self._tokens[place].start, self._tokens[place + count - 1].end
+        lines = "\n" * self._sparql.count("\n", start, end)
+        self._changes.append((start, end, lines or " "))
+
+    def _use(self, token: Token) -> None:
+        if token.kind == "pname":
+            prefix = token.text[: token.text.index(":") + 1]
+            name = self._names.get(prefix, prefix)
+            if name != prefix:
+                self._changes.append((token.start, token.start + len(prefix), name))
+        elif token.kind == "iri":
+            resolved = self._resolved(token.text)
+            if resolved != token.text:
+                self._changes.append((token.start, token.end, resolved))
+
+    def _resolved(self, iri: str) -> str:
+        if self._base is None or _SCHEME.match(iri) is not None:
+            return iri
+        # Python's urljoin loses an empty fragment: <r#> against <http://x/> must stay a namespace
+        triple = f"<urn:s> <urn:p> {iri} ."
+        try:
+            (quad,) = pyoxigraph.parse(triple, format=RdfFormat.TURTLE, base_iri=self._base)
+        except (SyntaxError, ValueError):
+            return iri
+        return str(quad.object)

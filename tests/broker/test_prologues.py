@@ -1,0 +1,80 @@
+"""Declarations between operations: the update means what SPARQL says it means."""
+
+from __future__ import annotations
+
+import pytest
+from pyoxigraph import Store
+
+from triplewire.broker.prologues import with_one_prologue
+
+
+def quads_after(*updates):
+    store = Store()
+    for update in updates:
+        store.update(update, base_iri="http://base/")
+    return set(store)
+
+
+@pytest.mark.parametrize(
+    ("together", "apart"),
+    [
+        (
+            "INSERT DATA { <a> <b> 1 } ; PREFIX ex: <http://x/> INSERT DATA { ex:a ex:b 2 }",
+            ["INSERT DATA { <a> <b> 1 }", "PREFIX ex: <http://x/> INSERT DATA { ex:a ex:b 2 }"],
+        ),
+        (
+            "PREFIX ex: <http://x/> INSERT DATA { ex:a ex:b 1 } ; # next\n PREFIX ex: <http://y/> INSERT DATA { ex:a ex:b 2 }"
+            " ; INSERT DATA { ex:a ex:b 'ex:a PREFIX' }",
+            [
+                "PREFIX ex: <http://x/> INSERT DATA { ex:a ex:b 1 }",
+                "PREFIX ex: <http://y/> INSERT DATA { ex:a ex:b 2 }",
+                "PREFIX ex: <http://y/> INSERT DATA { ex:a ex:b 'ex:a PREFIX' }",
+            ],
+        ),
+        (
+            "INSERT DATA { <a> <b> 1 } ; BASE <http://z/q/> PREFIX : <r#> INSERT DATA { <a> :b <../c>, <http://abs> }",
+            [
+                "INSERT DATA { <a> <b> 1 }",
+                "BASE <http://z/q/> PREFIX : <r#> INSERT DATA { <a> :b <../c>, <http://abs> }",
+            ],
+        ),
+        (
+            "INSERT DATA { <a> <b> 1 } ; prefix ex: <http://x/> DELETE { ?s ?p ?o } INSERT { ?s ex:p ?o } WHERE { ?s ?p ?o }",
+            [
+                "INSERT DATA { <a> <b> 1 }",
+                "PREFIX ex: <http://x/> DELETE { ?s ?p ?o } INSERT { ?s ex:p ?o } WHERE { ?s ?p ?o }",
+            ],
+        ),
+    ],
+)
+def test_one_request_is_the_same_as_its_operations_in_turn(together, apart):
+    """Each operation sees the declarations that stand before it."""
+    assert quads_after(with_one_prologue(together)) == quads_after(*apart)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PREFIX ex: <http://x/> INSERT DATA { ex:a ex:b 1 } ; INSERT DATA { ex:a ex:b 2 }",
+        "INSERT DATA { <a> <b> '; PREFIX ex: <x>' }",
+        "SELECT",
+        "",
+    ],
+)
+def test_other_texts_stay_as_they_are(text):
+    """What Oxigraph reads is not touched."""
+    assert quads_or_error(with_one_prologue(text)) == quads_or_error(text)
+
+
+def quads_or_error(text):
+    try:
+        return quads_after(text)
+    except SyntaxError as error:
+        return str(error)
+
+
+def test_lines_remain():
+    """Oxigraph's errors name the sender's lines."""
+    text = "INSERT DATA { <a> <b> 1 } ;\nPREFIX ex: <http://x/>\nINSERT DATA { ex:a\nex:b }"
+    with pytest.raises(SyntaxError, match="error at 4:"):
+        Store().update(with_one_prologue(text), base_iri="http://base/")
