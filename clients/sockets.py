@@ -1,0 +1,118 @@
+"""WebSockets with our settings and our errors: one blocking, one for asyncio, each of four methods."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from websockets.asyncio.client import connect as connect_async
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.sync.client import connect
+
+from triplewire.broker.errors import ConnectionLost
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection as AsyncConnection
+    from websockets.sync.client import ClientConnection
+
+    from .settings import ClientSettings
+
+
+class BlockingSocket:
+    """One open WebSocket; `close` may be called by any thread at any time."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def open(cls, url: str, settings: ClientSettings) -> BlockingSocket:
+        """Connect.
+
+        Raises:
+            ConnectionLost: nobody is there, or it is not a WebSocket.
+        """
+        try:
+            # Entered as `with` does, which websockets asks for; `close` is the way out.
+            return cls(connect(url, **_options(settings)).__enter__())
+        except (OSError, WebSocketException, EOFError) as error:
+            raise _unreachable(url, error) from error
+
+    def send(self, text: str) -> None:
+        """Send one text message; raises ConnectionLost."""
+        try:
+            self._connection.send(text)
+        except ConnectionClosed as error:
+            raise _broken(error) from error
+
+    def receive(self, within_s: float | None) -> str | bytes | None:
+        """The next message, or None after `within_s` seconds; raises ConnectionLost."""
+        try:
+            return self._connection.recv(within_s)
+        except TimeoutError:
+            return None
+        except ConnectionClosed as error:
+            raise _broken(error) from error
+
+    def close(self) -> None:
+        """Say goodbye and close; a `receive` that waits ends with ConnectionLost."""
+        self._connection.close()
+
+
+class AsyncSocket:
+    """One open WebSocket under asyncio."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, url: str, settings: ClientSettings) -> AsyncSocket:
+        """Connect.
+
+        Raises:
+            ConnectionLost: nobody is there, or it is not a WebSocket.
+        """
+        try:
+            return cls(await connect_async(url, **_options(settings)))
+        except (OSError, WebSocketException, EOFError) as error:
+            raise _unreachable(url, error) from error
+
+    async def send(self, text: str) -> None:
+        """Send one text message; raises ConnectionLost."""
+        try:
+            await self._connection.send(text)
+        except ConnectionClosed as error:
+            raise _broken(error) from error
+
+    async def receive(self, within_s: float | None) -> str | bytes | None:
+        """The next message, or None after `within_s` seconds; raises ConnectionLost."""
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._connection.recv()
+        except TimeoutError:
+            return None
+        except ConnectionClosed as error:
+            raise _broken(error) from error
+
+    async def close(self) -> None:
+        """Say goodbye and close; a `receive` that waits ends with ConnectionLost."""
+        await self._connection.close()
+
+
+def _options(settings: ClientSettings) -> dict[str, Any]:
+    return {
+        "open_timeout": settings.timeout_s,
+        "close_timeout": min(settings.timeout_s, 10.0),
+        "ping_interval": settings.ping_interval_s,
+        "ping_timeout": settings.ping_timeout_s,
+        "max_size": settings.max_message_bytes,
+    }
+
+
+def _unreachable(url: str, error: Exception) -> ConnectionLost:
+    return ConnectionLost(f"can't connect to {url}: {error or type(error).__name__}")
+
+
+def _broken(error: ConnectionClosed) -> ConnectionLost:
+    close = error.rcvd or error.sent
+    reason = f"{close.code} {close.reason}".strip() if close is not None else "no goodbye"
+    return ConnectionLost(f"the connection was closed ({reason})")
