@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -54,9 +55,11 @@ class Foreigner:
             Raised: the foreign client raised.
         """
         self._count += 1
+        order = json.dumps({"n": self._count, "do": verb, "with": arguments})
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"n": self._count, "do": verb, "with": arguments}) + "\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # it has ended; `_wait` tells what it said
+            self._process.stdin.write(order + "\n")
+            self._process.stdin.flush()
         reply = self._wait(lambda: self._replies.pop(self._count, None), f"an answer to {verb}")
         if "raised" in reply:
             raise Raised(reply["raised"], reply["message"])
@@ -74,7 +77,8 @@ class Foreigner:
     def close(self) -> None:
         """End it; its standard input is closed, which it takes as the end."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import venv
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 FOREIGN = HERE.parents[1] / "build" / "foreign"
-INSTALL_S = 600
+INSTALL_S = 240
 
 # What pip and npm say when the registry is out of reach, and not when the registry refuses something.
 _UNREACHABLE = re.compile(
@@ -147,6 +146,3 @@ def environment(**more: str) -> dict[str, str]:
         if not name.startswith(("PYTHON", "NODE_", "COVERAGE"))
     }
     return kept | more
-
-
-THIS_PYTHON = Path(sys.executable)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.foreign, pytest.mark.xdist_group("sepa-js")]
+pytestmark = [pytest.mark.foreign, pytest.mark.xdist_group("sepa-js"), pytest.mark.timeout(300)]
 
 HELLO = "SELECT ?said WHERE { <js> <says> ?said }"
 

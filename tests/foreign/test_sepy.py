@@ -13,7 +13,7 @@ from foreign.installs import environment, python_packages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = [pytest.mark.foreign, pytest.mark.xdist_group("sepy")]
+pytestmark = [pytest.mark.foreign, pytest.mark.xdist_group("sepy"), pytest.mark.timeout(300)]
 
 PREFIX = "http://sensors.example/"
 PREFIXES = [f"PREFIX ex: <{PREFIX}>"]
