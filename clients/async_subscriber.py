@@ -136,7 +136,9 @@ class AsyncSubscriber:
         try:
             if waiter is not None:
                 # Shielded, because somebody else may wait for the same.
-                await asyncio.wait_for(asyncio.shield(waiter), self._settings.timeout_s)
+                # No `wait_for`: in Python 3.11 it takes a cancellation for its own where the answer comes just then.
+                async with asyncio.timeout(self._settings.timeout_s):
+                    await asyncio.shield(waiter)
         except (TimeoutError, asyncio.CancelledError) as error:
             live.waiter = None
             if isinstance(error, asyncio.CancelledError):

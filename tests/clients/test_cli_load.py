@@ -183,3 +183,12 @@ def test_a_bad_file_does_not_harm_the_directory(write, tmp_path, capsys):
     assert cli.run(["load", "--data", str(data), write("a.nt", b'<a:s> <a:p> "x" .\nnonsense\n')]) == 1
 
     assert len(Store(str(data / "store"))) == 0
+
+
+def test_on_a_terminal_the_progress_is_shown(fake, write, capsys, monkeypatch):
+    """By the bytes that have been read."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+
+    assert load(fake, write("a.ttl.gz", gzip.compress(FILES["a.ttl"]))) == 0
+
+    assert "100%" in capsys.readouterr().err

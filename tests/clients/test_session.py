@@ -121,6 +121,26 @@ def test_a_label_of_ours_can_be_an_alias_of_the_users(session):
     assert len({first.label, second.label, third.label}) == 3
 
 
+def test_a_second_answer_to_one_question_is_passed_over(session):
+    """The first one counts."""
+    live = subscribe(session, "mine", ONE)
+
+    assert answer(session, "mine", "spuid:other", TWO) == []
+    assert live.spuid == "spuid:mine"
+    assert change(session, "spuid:other", 1, [TWO]) == []
+
+
+def test_what_was_not_sent_on_one_connection_is_not_sent_on_the_next(session):
+    """Each begins with what it needs."""
+    live = subscribe(session, "old")
+    session.subscribe(QUERY, "new", Callbacks())
+    session.unsubscribe(live)
+    session.lost(LOST)
+    session.opened()
+
+    assert outgoing(session) == [SubscribeMessage(QUERY, "new")]
+
+
 def test_a_message_for_nobody_is_passed_over(session):
     """As one that was on its way while we unsubscribed."""
     assert change(session, "spuid:unknown", 3, [ONE]) == []
