@@ -11,10 +11,11 @@ import contextlib
 import logging
 import threading
 import time
+import traceback
 import zlib
 from typing import TYPE_CHECKING
 
-from .errors import BrokerError, DeadlineExceeded, EngineError
+from .errors import BrokerError, DeadlineExceeded, EngineError, without_frames
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -114,10 +115,11 @@ class Answer:
         except AnswerAbandoned:
             error = DeadlineExceeded("the answer was abandoned")
         except BrokerError as failure:
-            error = failure
+            error = without_frames(failure)
         except Exception as failure:
             log.exception("! an answer failed")
             error = EngineError(f"internal error: {type(failure).__name__}")
+            traceback.clear_frames(failure.__traceback__)
         call_on(self._loop, self._end, error, self.sink.rest(last=True))
 
     def push(self, chunk: bytes) -> None:

@@ -33,6 +33,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 
 class BrokerError(Exception):
     """Something that a sender is told in the protocol's own error form (facts: SEPA's flat error object)."""
@@ -223,3 +225,13 @@ class BrokerRefused(ClientError):
 
 class BrokerMisbehaved(ClientError):
     """The broker's bytes are not of the protocol."""
+
+
+def without_frames(error: BrokerError) -> BrokerError:
+    """The error, let go of what its tracebacks hold: a pyoxigraph result in a frame must die on its own thread."""
+    link: BaseException | None = error
+    while link is not None:
+        traceback.clear_frames(link.__traceback__)
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
+    return error

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .answer import Answer, call_on
-from .errors import BrokerError, DeadlineExceeded, EngineError, ShuttingDown, TooManyRequests
+from .errors import BrokerError, DeadlineExceeded, EngineError, ShuttingDown, TooManyRequests, without_frames
 from .model import Leave, Outcome
 from .threads import Workers
 
@@ -213,7 +213,7 @@ class Scheduler:
         except BrokerError as error:
             if isinstance(error, EngineError):
                 log.exception("! %s", type(job.request).__name__)
-            return error
+            return without_frames(error)
         except Exception:
             log.exception("! %s", type(job.request).__name__)
             return EngineError("internal error: the request was not carried out")
