@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import socket
+import struct
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("triplewire.gates.http")
 
-# Room for a long query in the URL; the parser itself takes headers of any size.
+# The parser itself takes headers of any size, and of the URL so much.
 HEAD_BYTES = 256 * 1024
+_URL_BYTES = 0xFFFF
+_NO_LINGER = struct.pack("ii", 1, 0)  # on, 0 s: what is not sent is dropped, and the peer gets a reset
 
 
 def connection_class(config: HttpConfig, max_connections: int) -> type[HttpToolsProtocol]:
@@ -37,6 +41,7 @@ class Connection(HttpToolsProtocol):
     header_timeout_s: ClassVar[float]
     max_connections: ClassVar[int]
     _header_timer: asyncio.TimerHandle | None = None
+    _in_head = False
     _head_bytes = 0
     _refused = False
 
@@ -64,14 +69,19 @@ class Connection(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             self._upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserCallbackError:
-            self._refuse(400, "bad_request", "the request's target is not a URL")
+            if len(self.url) > _URL_BYTES:
+                self._refuse(
+                    414, "too_large", f"the URL is over {_URL_BYTES} bytes; a long query can be posted"
+                )
+            else:
+                self._refuse(400, "bad_request", "the request's target is not a URL")
         except httptools.HttpParserError as error:
             self._refuse(400, "bad_request", f"this is not an HTTP request: {error}")
         else:
             self._watch(len(data))
 
     def _watch(self, size: int) -> None:
-        if self._header_timer is not None:
+        if self._in_head:
             self._head_bytes += size
             if self._head_bytes > HEAD_BYTES:
                 self._refuse(431, "too_large", f"the headers are over {HEAD_BYTES} bytes")
@@ -96,23 +106,33 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         super().on_message_begin()
+        self._in_head = True
         self._expect_headers()
-        self.scope["extensions"] = {"triplewire.abort": self.transport.abort}  # type: ignore[dict-item]
+        self.scope["extensions"] = {"triplewire.abort": self._cut}  # type: ignore[dict-item]
 
     def on_headers_complete(self) -> None:
         """Its headers are whole; an upgrade that is not ours waits for `_upgrade`."""
         upgrade = self.parser.should_upgrade()
         if upgrade and not self._should_upgrade():
             return
+        self._in_head, self._head_bytes = False, 0
         self._headers_came()
         super().on_headers_complete()
         if self.scope["http_version"] == "1.0" and not upgrade:
-            self.scope["extensions"]["triplewire.unframed"] = partial(_unframed, self.cycle)  # type: ignore[index,arg-type]
+            unframed: Any = partial(_unframed, self.cycle)
+            self.scope["extensions"]["triplewire.unframed"] = unframed
 
     def on_message_complete(self) -> None:
         """Its body is whole."""
         if not self.parser.should_upgrade():
             super().on_message_complete()
+
+    def _cut(self) -> None:
+        """End with a reset: for HTTP/1.0 a plain end would be the end of the answer."""
+        opened = self.transport.get_extra_info("socket")
+        if opened is not None:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.transport.abort()
 
     def _refuse(self, status: int, code: str, description: str) -> None:
         """Say why, and read no more; to close at once could take the words away with a reset."""
@@ -133,7 +153,6 @@ class Connection(HttpToolsProtocol):
             self._header_timer = self.loop.call_later(self.header_timeout_s, self._silent)
 
     def _headers_came(self) -> None:
-        self._head_bytes = 0
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
+from pyoxigraph import NamedNode
+
 from triplewire.broker.errors import DeadlineExceeded, MalformedRequest, RequestTooLarge, UnsupportedMediaType
 from triplewire.broker.wire.media import essence, parameter
 
@@ -60,13 +62,17 @@ class HttpRequest:
         """The request's own URI without its query, as the client wrote it.
 
         Raises:
-            MalformedRequest: the Host header is none.
+            MalformedRequest: host and path do not make one.
         """
-        host = self.header("host") or ":".join(map(str, self.scope.get("server") or ("localhost",)))
+        host = self.header("host") or _address(self.scope)
         if _HOST.fullmatch(host) is None:
             raise MalformedRequest(f"the Host header {host!r:.100} is not a host and port")
         raw = self.scope.get("raw_path") or self.path.encode()
-        return f"{self.scope.get('scheme', 'http')}://{host}{raw.decode('ascii', 'replace')}"
+        url = f"{self.scope.get('scheme', 'http')}://{host}{raw.decode('ascii', 'replace')}"
+        try:
+            return NamedNode(url).value
+        except ValueError as error:
+            raise MalformedRequest(f"the request's URL {url!r:.200} is not an IRI: {error}") from error
 
     def parameters(self) -> Parameters:
         """The parameters in the URL.
@@ -157,6 +163,11 @@ class HttpRequest:
         abort = self.scope.get("extensions", {}).get("triplewire.abort")
         if abort is not None:
             abort()
+
+
+def _address(scope: Scope) -> str:
+    name, port = scope.get("server") or ("localhost", 80)
+    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from .request import HttpRequest
 
 JSON_TYPE = "application/json; charset=utf-8"
-_GZIP = re.compile(r"(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*(?:,|$)", re.IGNORECASE)
+_GZIP = re.compile(r"(?:^|,)\s*(?:x-)?(gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*(?=,|$)", re.IGNORECASE)
 _GZIP_LEVEL = 4
 
 
 def accepts_gzip(request: HttpRequest) -> bool:
     """Whether the client takes gzip (RFC 9110, 12.5.3)."""
-    found = _GZIP.search(request.header("accept-encoding") or "")
-    return found is not None and (found[1] is None or found[1].strip("0.") != "")
+    found = _GZIP.findall(request.header("accept-encoding") or "")
+    quality: dict[str, str] = {name.lower(): quality for name, quality in reversed(found)}
+    # Its own name counts more than *; no quality is 1
+    wanted = quality.get("gzip", quality.get("*", "0"))
+    return wanted == "" or wanted.strip("0.") != ""
 
 
 class HttpResponse:

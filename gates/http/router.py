@@ -5,6 +5,7 @@ FastAPI's routing costs about as much as an update itself; the SPARQL paths go p
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -88,6 +89,10 @@ async def _serve(gate: Gate, request: HttpRequest) -> None:
         await gate.serve(request, response)
     except ClientGone:
         return
+    except asyncio.CancelledError:
+        # The broker ends and this client keeps it waiting; uvicorn would log our end as its error
+        request.abort()
+        await request.gone()
     except BrokerError as error:
         log.info(
             "%s %s %d %s: %.200s", request.method, request.path, error.status, error.code, error.description

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 from uuid import uuid4
 
+from pyoxigraph import NamedNode
+
 from triplewire.broker.errors import GraphNotFound, MalformedRequest, MethodNotAllowed
 from triplewire.broker.model import GraphEdit, GraphWrite, Query
 from triplewire.broker.wire.documents import documents_of, to_ntriples
@@ -64,7 +66,7 @@ class GraphStoreGate:
             raise MalformedRequest("graph and default are both given; one is right")
         if graph is not None:
             # An absolute IRI stays as it is: urljoin would take the # from <http://example.org/ns#>
-            return True, graph if _ABSOLUTE.match(graph) else urljoin(request.url, graph)
+            return True, _iri(graph if _ABSOLUTE.match(graph) else urljoin(request.url, graph))
         if default:
             return True, None
         direct = request.path.removeprefix("/secure").rstrip("/") != self._path
@@ -108,3 +110,10 @@ class GraphStoreGate:
         milliseconds = (time.perf_counter() - started) * 1e3
         log.info("graph %s ok %.1fms, %d notifications", write.edit.value, milliseconds, updated.notified)
         await response.send(201 if updated.created else 204, None, headers=headers)
+
+
+def _iri(graph: str) -> str:
+    try:
+        return NamedNode(graph).value
+    except ValueError as error:
+        raise MalformedRequest(f"the graph {graph!r:.200} is not an absolute IRI: {error}") from error

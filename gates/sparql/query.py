@@ -79,12 +79,13 @@ class QueryGate:
         await response.start(200, content_type, headers)
         sending = asyncio.create_task(self._stream(response, answer))
         leaving = asyncio.create_task(request.gone())
-        await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        leaving.cancel()
-        if sending.done():
+        try:
+            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            unfinished = sending.cancel()
+        if not unfinished:
             sending.result()
-        else:
-            sending.cancel()
 
     async def _stream(self, response: HttpResponse, answer: Answer) -> None:
         async for chunk in answer.chunks():

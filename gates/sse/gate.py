@@ -82,9 +82,11 @@ class EventGate:
             asyncio.create_task(self._ping(response, lock)),
             asyncio.create_task(request.gone()),
         ]
-        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
+        try:
+            done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
         for task in done:
             error = task.exception()
             if isinstance(error, SlowSubscriber | TimeoutError):

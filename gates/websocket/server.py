@@ -34,6 +34,14 @@ log = logging.getLogger("triplewire.gates.websocket")
 
 # In the range for applications (RFC 6455, 7.4.2): the client did not read; it may come back.
 CLOSE_SLOW = 4008
+_SPEAKS_WEBSOCKET = (
+    "This port speaks WebSocket: subscribe at ws://<host>:<this port>/subscribe.\n"
+    "SPARQL over HTTP, and a page that tells more, are on the HTTP port.\n"
+)
+_NOT_HERE = (
+    "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    f"Content-Length: {len(_SPEAKS_WEBSOCKET)}\r\n\r\n{_SPEAKS_WEBSOCKET}"
+).encode()
 _QUIET = logging.getLogger("triplewire.gates.websocket.protocol")
 _QUIET.setLevel(logging.CRITICAL)  # a stranger's broken handshake is not our error
 
@@ -70,17 +78,23 @@ def upgraded(server: Server, config: WebSocketConfig, max_bytes: int) -> ServerC
 
 
 class _Connection(ServerConnection):
-    """A connection of the WebSocket port; a POST, whose body the library would not read, is told where it came."""
+    """A connection of the WebSocket port; what is not a GET, the library would cut without a word."""
 
-    _begun = False
+    _is_get: bool | None = None
 
     def data_received(self, data: bytes) -> None:
-        if self._begun or b"GET ".startswith(data[:4]):
-            self._begun = True
+        """Some bytes of the client."""
+        if self._is_get is None:
+            self._is_get = b"GET ".startswith(data[:4])
+            if not self._is_get:
+                self.transport.write(_NOT_HERE)
+                # To close at once, with a body unread, could take the words away with a reset
+                if self.transport.can_write_eof():
+                    self.transport.write_eof()
+                else:
+                    self.transport.close()
+        if self._is_get:
             super().data_received(data)
-        elif self.transport.can_write_eof():  # else it has been told already
-            self.transport.write(_POSTED)
-            self.transport.write_eof()
 
 
 def _connection_options(config: WebSocketConfig) -> dict[str, Any]:
@@ -103,11 +117,7 @@ def _extensions(config: WebSocketConfig) -> list[ServerPerMessageDeflateFactory]
 def _only_websocket(connection: ServerConnection, request: Request) -> Response | None:
     if "websocket" in request.headers.get("Upgrade", "").lower():
         return None
-    response = connection.respond(
-        HTTPStatus.UPGRADE_REQUIRED,
-        "This port speaks WebSocket: subscribe at ws://<host>:<this port>/subscribe.\n"
-        "SPARQL over HTTP, and a page that tells more, are on the HTTP port.\n",
-    )
+    response = connection.respond(HTTPStatus.UPGRADE_REQUIRED, _SPEAKS_WEBSOCKET)
     response.headers["Upgrade"] = "websocket"
     return response
 
@@ -134,6 +144,9 @@ class WebSocketGate:
                 await session.receive(message)
         except ConnectionClosed:
             pass
+        except Exception:
+            log.exception("! %d", session.subscriber)
+            raise  # the library closes with 1011
         finally:
             session.close()
             writer.cancel()
@@ -157,6 +170,9 @@ class WebSocketGate:
         except SlowSubscriber as error:
             log.warning("! %d is slow and is closed: %s", session.subscriber, error)
             await _close_slow(connection)
+        except Exception:
+            log.exception("! %d", session.subscriber)
+            connection.transport.abort()  # better gone than silent
 
 
 async def _close_slow(connection: ServerConnection) -> None:

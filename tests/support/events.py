@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import httpx
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import httpx
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,13 @@ class Event:
 class EventStream:
     """The response to one request for an event stream."""
 
-    def __init__(
-        self, client: httpx.Client, sparql: str, method: str = "GET", **request: Any
-    ) -> None:
+    def __init__(self, client: httpx.Client, sparql: str, method: str = "GET", **request: Any) -> None:
         headers = {"Accept": "text/event-stream"} | request.pop("headers", {})
         if method == "GET":
             request["params"] = {"query": sparql} | request.get("params", {})
         self._context = client.stream(method, "/subscribe", headers=headers, **request)
         self.response = self._context.__enter__()
-        self._events = self._read(self.response.iter_lines())
+        self._events = self._read(_lines(self.response.iter_text()))
 
     def __enter__(self) -> Self:
         return self
@@ -72,3 +70,11 @@ class EventStream:
             elif fields:
                 yield Event(**fields)
                 fields = {}
+
+
+def _lines(parts: Iterator[str]) -> Iterator[str]:
+    """Lines end with a line feed only; httpx would end them with a U+2028 in the data too."""
+    rest = ""
+    for part in parts:
+        *lines, rest = (rest + part).split("\n")
+        yield from lines

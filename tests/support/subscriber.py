@@ -15,13 +15,19 @@ class Subscriber:
     """One WebSocket connection."""
 
     def __init__(self, url: str, **options: Any) -> None:
-        self.socket = connect(url, max_size=None, proxy=None, **options)
+        # Of the library's newer releases only the context gives the connection.
+        self._context = connect(url, max_size=None, proxy=None, **options)
+        self.socket = self._context.__enter__()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.socket.close()
+        self.close()
+
+    def close(self) -> None:
+        """Say goodbye and hang up."""
+        self._context.__exit__(None, None, None)
 
     def say(self, message: Any) -> None:
         """Send a message; texts and bytes as they are."""
@@ -61,9 +67,7 @@ class Subscriber:
 
 def values(results: dict[str, Any]) -> list[dict[str, str]]:
     """The rows of `addedResults` or `removedResults`; of each term its value."""
-    return [
-        {name: term["value"] for name, term in row.items()} for row in results["results"]["bindings"]
-    ]
+    return [{name: term["value"] for name, term in row.items()} for row in results["results"]["bindings"]]
 
 
 def bag(results: dict[str, Any]) -> Counter[str]:

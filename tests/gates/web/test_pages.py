@@ -1,0 +1,59 @@
+"""The page and the state of the broker."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("gates-http")
+
+
+def test_the_page_knows_the_paths(sparql):
+    """Their places are filled in; nothing comes from elsewhere."""
+    response = sparql.http.get("/")
+
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert "/subscribe" in response.text
+    assert "__QUERY__" not in response.text
+    assert "__SUBSCRIBE__" not in response.text
+    assert "//cdn" not in response.text
+
+
+def test_health_tells_what_the_broker_holds(sparql):
+    """200 while all is well; a load balancer may ask by HEAD."""
+    health = sparql.health()
+
+    assert health["status"] == "ok"
+    assert {
+        "uptime_s",
+        "subscriptions",
+        "units",
+        "sockets",
+        "waiting",
+        "reading",
+        "updates",
+        "queries",
+    } <= set(health)
+    assert sparql.http.head("/health").status_code == 200
+    assert sparql.http.head("/").status_code == 200
+
+
+def test_health_counts_updates_queries_and_failures(sparql):
+    """Since the start."""
+    before = sparql.health()
+    sparql.update("INSERT DATA {}")
+    sparql.query("ASK {}")
+    sparql.try_update("nonsense")
+    after = sparql.health()
+
+    assert after["updates"] == before["updates"] + 1
+    assert after["queries"] == before["queries"] + 1
+    assert after["failed"] == before["failed"] + 1
+
+
+def test_the_http_interface_is_described(sparql):
+    """OpenAPI, of the part that FastAPI serves."""
+    document = sparql.http.get("/openapi.json").json()
+
+    assert document["info"]["title"] == "Triplewire"
+    assert "/health" in document["paths"]
