@@ -135,7 +135,10 @@ async def running(config: Config) -> AsyncIterator[Listening]:
                 await broker.scheduler.close()
         finally:
             websockets.close()
-            await websockets.wait_closed()
+            # A stranger who has not finished the handshake is not waited for longer than this.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(config.websocket.close_timeout_s):
+                    await websockets.wait_closed()
     finally:
         store.close()
 
@@ -159,7 +162,7 @@ async def _http(config: Config, broker: Broker, websockets: Server) -> AsyncIter
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=int(config.http.keep_alive_s),
+            timeout_keep_alive=config.http.keep_alive_s,  # type: ignore[arg-type]  # a float does as well
             timeout_graceful_shutdown=3,
         )
     )

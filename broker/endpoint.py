@@ -13,8 +13,9 @@ import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from .errors import EndpointError, MalformedRequest, ProtocolError, RequestError
-from .guard import allow_remote, check_query, check_update
+from .guard import check_query, check_update
 from .model import Bindings, GraphWrite, QuadDelta, Query, QueryForm, Update
+from .remote import allow_remote
 from .store import graph_update, named_node
 from .texts import is_update, query_form
 from .wire.media import JSON, N_TRIPLES, essence
@@ -50,8 +51,11 @@ class EndpointStore:
         response = self._send(self._query_request(query, format_.media_type), stream=False)
         if not form.is_graph:
             return self._rows(response.content)
-        triples = pyoxigraph.parse(response.content, format=RdfFormat.N_TRIPLES)
-        rows = dict.fromkeys((triple.subject, triple.predicate, triple.object) for triple in triples)
+        try:
+            triples = pyoxigraph.parse(response.content, format=RdfFormat.N_TRIPLES)
+            rows = dict.fromkeys((triple.subject, triple.predicate, triple.object) for triple in triples)
+        except SyntaxError as error:
+            raise _unreadable(error) from error
         return Bindings(("subject", "predicate", "object"), tuple(rows))
 
     def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
@@ -134,14 +138,16 @@ class EndpointStore:
         headers: dict[str, str],
     ) -> httpx.Request:
         kind, text = operation
+        try:
+            content = text.encode()
+        except UnicodeEncodeError as error:
+            raise MalformedRequest(f"the {kind} is not Unicode text: {error}") from error
         if method == "POST":
             headers["Content-Type"] = f"application/sparql-{kind}; charset=utf-8"
-            return self._http.build_request(
-                "POST", httpx.URL(url, params=graphs), content=text.encode(), headers=headers
-            )
+            return self._http.build_request("POST", _with(url, graphs), content=content, headers=headers)
         pairs = [operation, *graphs]
         if method == "GET":
-            return self._http.build_request("GET", httpx.URL(url, params=pairs), headers=headers)
+            return self._http.build_request("GET", _with(url, pairs), headers=headers)
         form: dict[str, Any] = {}
         for key, value in pairs:
             form.setdefault(key, []).append(value)
@@ -164,7 +170,16 @@ class EndpointStore:
         try:
             return parse_results(content)
         except ProtocolError as error:
-            raise EndpointError(f"the SPARQL endpoint's answer can't be read: {error}") from error
+            raise _unreadable(error) from error
+
+
+def _with(url: str, pairs: list[tuple[str, str]]) -> httpx.URL:
+    """The endpoint's URL, whose own parameters stay."""
+    return httpx.URL(url).copy_merge_params(tuple(pairs))
+
+
+def _unreadable(error: Exception) -> EndpointError:
+    return EndpointError(f"the SPARQL endpoint's answer can't be read: {error}")
 
 
 def _convert(content: bytes, form: QueryForm, format_: AnswerFormat, sink: Sink) -> None:
@@ -176,4 +191,4 @@ def _convert(content: bytes, form: QueryForm, format_: AnswerFormat, sink: Sink)
             found = pyoxigraph.parse_query_results(content, format=pyoxigraph.QueryResultsFormat.JSON)
             found.serialize(sink, format_.writer)  # type: ignore[arg-type]
     except SyntaxError as error:
-        raise EndpointError(f"the SPARQL endpoint's answer can't be read: {error}") from error
+        raise _unreadable(error) from error

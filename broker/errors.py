@@ -9,6 +9,7 @@
         UnsupportedOperation     400  well-formed, but refused by a setting
         QueryTooComplex          400  would endanger the process: too deep, too long a chain, too many joins
         GraphNotFound            404
+        NotFound                 404
         MethodNotAllowed         405  allow
         NotAcceptable            406
         RequestTooLarge          413
@@ -25,6 +26,7 @@
     ProtocolError                    bytes that are not of the protocol; a gate makes it a MalformedRequest
     ConfigError                      a setting: path into the configuration and what was expected
     ProfileError                     a JSAP: path into the document and what was expected
+    JournalDamaged                   a file of the journal: its path, the byte and what was expected there
     ClientError                      what our clients raise
       ConnectionLost
       BrokerRefused                  code, status, description as the broker sent them
@@ -203,6 +205,19 @@ class ProfileError(Exception):
         super().__init__(f"{path}: {description}" if path else description)
         self.path = path
         self.description = description
+
+
+class JournalDamaged(Exception):
+    """What the journal keeps can't be trusted: `path`, the byte `offset` in it, and what was `expected` there.
+
+    No part of the journal is skipped because of it: the start stops.
+    """
+
+    def __init__(self, path: str, offset: int, expected: str) -> None:
+        super().__init__(f"{path} is damaged at byte {offset}: expected {expected}")
+        self.path = path
+        self.offset = offset
+        self.expected = expected
 
 
 class ClientError(Exception):

@@ -152,13 +152,18 @@ class BindingsDelta:
 
 @dataclass(frozen=True, slots=True)
 class QuadDelta:
-    """Exactly the quads that an update added to the dataset and removed from it; no quad is in both."""
+    """Exactly what an update adds to the dataset and removes from it; no quad is in both.
+
+    `created` are graphs that come without a quad, `dropped` graphs that go; a graph comes with its first quad anyway.
+    """
 
     inserted: frozenset[Quad]
     deleted: frozenset[Quad]
+    created: frozenset[NamedNode] = frozenset()
+    dropped: frozenset[NamedNode] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.inserted or self.deleted)
+        return bool(self.inserted or self.deleted or self.created or self.dropped)
 
 
 @dataclass(slots=True)

@@ -22,9 +22,10 @@ from .errors import (
     SparqlSyntaxError,
     StoreError,
 )
-from .guard import allow_remote, check_query, check_update
+from .guard import check_query, check_update
 from .model import Bindings, GraphEdit, GraphWrite, QuadDelta, Query, QueryForm, Update
 from .prologues import with_one_prologue
+from .remote import allow_remote
 from .texts import is_update, with_dataset, with_ordered_star
 
 if TYPE_CHECKING:
@@ -229,8 +230,8 @@ def _bindings(result: QuerySolutions | QueryBoolean | QueryTriples, limit: int) 
     if isinstance(result, QueryBoolean):
         return Bindings(("boolean",), ((pyoxigraph.Literal(bool(result)),),))
     if isinstance(result, QueryTriples):
-        triples = dict.fromkeys((triple.subject, triple.predicate, triple.object) for triple in result)
-        return Bindings(("subject", "predicate", "object"), tuple(triples))
+        triples = _bounded(((triple.subject, triple.predicate, triple.object) for triple in result), limit)
+        return Bindings(("subject", "predicate", "object"), tuple(dict.fromkeys(triples)))
     variables = tuple(variable.value for variable in result.variables)
     return Bindings(variables, tuple(_bounded((tuple(solution) for solution in result), limit)))
 
@@ -250,6 +251,8 @@ def syntax_error(error: SyntaxError, sparql: str, *, update: bool = False) -> Sp
     line, column = int(found[1]), int(found[2])
     near = _near(sparql, line, column)
     reason = _clip(_CLASSES.split(found[3], maxsplit=1)[0].rstrip(", "))
+    if reason in {"expected", "expected one of"}:
+        reason = "something else is expected here"
     hint = _hint(sparql, update=update)
     description = f"Parsing failed: line {line}, column {column}{near}: {reason}{hint}"
     return SparqlSyntaxError(description, line=line, column=column)

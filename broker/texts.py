@@ -5,7 +5,6 @@ Each function leaves a text that it does not understand as it is: Oxigraph will 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from pyoxigraph import Store
@@ -14,12 +13,11 @@ from .errors import MalformedRequest
 from .model import QueryForm, Update
 from .tokens import Token, splice, tokens
 
-_STAR = re.compile(r"\bSELECT\s+(?:DISTINCT\s+|REDUCED\s+)?\*", re.IGNORECASE)
-_STAR_CLOSE = re.compile(r"\bSELECT\s*(?:DISTINCT|REDUCED)?\s*(?:#[^\n]*\n\s*)*\*", re.IGNORECASE)
 _UPDATE_WORDS = frozenset(
     {"INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH"}
 )
 _EMPTY = Store()
+_REMEMBERED_CHARS = 4096
 
 
 def first_word(sparql: str) -> str:
@@ -59,16 +57,15 @@ def with_ordered_star(sparql: str, base_iri: str, prefixes: tuple[tuple[str, str
     Raises:
         SyntaxError: the text is not a SPARQL query (Oxigraph's own error, with its position).
     """
-    if _STAR.search(sparql) is None and _STAR_CLOSE.search(sparql) is None:
+    star = _outermost_star(sparql) if "*" in sparql else None
+    if star is None:
         return sparql
-    return _ordered(sparql, base_iri, prefixes)
+    ordered = _ordered if len(sparql) <= _REMEMBERED_CHARS else _ordered.__wrapped__
+    return ordered(sparql, star, base_iri, prefixes)
 
 
 @lru_cache(maxsize=1024)
-def _ordered(sparql: str, base_iri: str, prefixes: tuple[tuple[str, str], ...]) -> str:
-    star = _outermost_star(sparql)
-    if star is None:
-        return sparql
+def _ordered(sparql: str, star: Token, base_iri: str, prefixes: tuple[tuple[str, str], ...]) -> str:
     answer = _EMPTY.query(sparql, base_iri=base_iri, prefixes=dict(prefixes))
     visible = {variable.value for variable in getattr(answer, "variables", ())}
     order = dict.fromkeys(

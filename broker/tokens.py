@@ -5,6 +5,10 @@ and end, so that a guard can count brackets, a forced binding can replace a vari
 can be put into an update.  A character that begins no terminal is a token of kind "other"; Oxigraph will refuse it.
 
 Code point escapes are left alone: Oxigraph honors them in strings and IRIs only, where they can't end the token.
+Oxigraph wants no space between keywords (`SELECTDISTINCT`, `FILTERNOT EXISTS`, `LOADSILENT<..>`), so there are two
+tokens here too: a guard that read one unknown word would let it pass.
+
+The time is linear in the text's length, whatever the text: what could begin a long terminal and does not is taken whole.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ _VARNAME = f"[{_PN_CHARS_U}0-9][{_PN_CHARS_U}0-9\u00b7\u0300-\u036f\u203f-\u2040
 _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 _PN_PREFIX = f"[{_PN_BASE}](?:[{_PN_CHARS}.]*[{_PN_CHARS}])?"
 _PN_LOCAL = f"(?:[{_PN_CHARS_U}0-9:]|{_PLX})(?:(?:[{_PN_CHARS}.:]|{_PLX})*(?:[{_PN_CHARS}:]|{_PLX}))?"
+_NUMBER = r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+"
 
 _TERMINALS = (
     ("space", r"[ \t\r\n]+"),
@@ -36,15 +41,34 @@ _TERMINALS = (
         r'|"(?:[^"\\\r\n]|\\.)*"'
         r"|'(?:[^'\\\r\n]|\\.)*'",
     ),
-    ("iri", r'<[^<>"{}|^`\\\x00-\x20]*(?:\\[uU][0-9A-Fa-f]+[^<>"{}|^`\\\x00-\x20]*)*>'),
+    ("iri", r'<[^<>"{}|^`\\\x00-\x20]*(?:\\[uU][^<>"{}|^`\\\x00-\x20]*)*>'),
     ("variable", f"[?$]{_VARNAME}"),
     ("bnode", f"_:[{_PN_CHARS_U}0-9](?:[{_PN_CHARS}.]*[{_PN_CHARS}])?"),
     ("pname", f"(?:{_PN_PREFIX})?:(?:{_PN_LOCAL})?"),
     ("lang", r"@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--[A-Za-z]+)?"),
-    ("number", r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+"),
-    ("word", r"[A-Za-z_][A-Za-z0-9_]*"),
+    ("number", _NUMBER),
+    (
+        "word",
+        f"{_PN_PREFIX}|_[A-Za-z0-9_]*",
+    ),  # all that could be a prefix: what it is made of is seen to below
     ("symbol", r"<<\(|\)>>|<<|>>|\{\||\|\}|\^\^|&&|\|\||!=|<=|>=|[{}()\[\].;,*/|^!=<>+\-?@&~]"),
-    ("other", r"."),
+    ("other", r"[\"'].*|."),  # a string that never ends takes all the rest, so that nobody scans it again
+)
+_WORDS = """
+    A ABS ADD ADJUST ALL AS ASC ASK AVG BASE BIND BNODE BOUND BY CEIL CLEAR COALESCE CONCAT CONSTRUCT CONTAINS COPY
+    COUNT CREATE DATA DATATYPE DAY DEFAULT DELETE DESC DESCRIBE DISTINCT DROP ENCODE_FOR_URI EXISTS FALSE FILTER FLOOR
+    FROM GRAPH GROUP GROUP_CONCAT HASLANG HASLANGDIR HAVING HOURS IF IN INSERT INTO IRI ISBLANK ISIRI ISLITERAL
+    ISNUMERIC ISTRIPLE ISURI LANG LANGDIR LANGMATCHES LATERAL LCASE LIMIT LOAD MAX MD5 MIN MINUS MINUTES MONTH MOVE
+    NAMED NOT NOW OBJECT OFFSET OPTIONAL ORDER PREDICATE PREFIX RAND REDUCED REGEX REPLACE ROUND SAMETERM SAMPLE
+    SECONDS SELECT SEPARATOR SERVICE SHA1 SHA256 SHA384 SHA512 SILENT STR STRAFTER STRBEFORE STRDT STRENDS STRLANG
+    STRLANGDIR STRLEN STRSTARTS STRUUID SUBJECT SUBSTR SUM TIMEZONE TO TRIPLE TRUE TZ UCASE UNDEF UNION URI USING UUID
+    VALUES VERSION WHERE WITH YEAR
+"""
+_KEYWORDS = frozenset(_WORDS.split())
+# Parts of what could be a prefix and is none; keywords first, the longest before those that it begins with.
+_PARTS = re.compile(
+    f"(?P<word>(?ai:{'|'.join(sorted(_KEYWORDS, key=len, reverse=True))})|[A-Za-z_][A-Za-z0-9_]*)"
+    f"|(?P<number>{_NUMBER})|(?P<symbol>[.-])|(?P<other>.)"
 )
 _SCANNER = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TERMINALS), re.DOTALL)
 _VARNAME_ONLY = re.compile(_VARNAME)
@@ -63,13 +87,20 @@ class Token(NamedTuple):
         return self.kind == "word" and self.text.upper() in words
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """The terminals of `text` in order, without white space and comments."""
-    for match in _SCANNER.finditer(text):
+def tokens(text: str, start: int = 0) -> Iterator[Token]:
+    """The terminals of `text` in order, from `start` on, without white space and comments."""
+    for match in _SCANNER.finditer(text, start):
         kind = match.lastgroup
-        if kind not in {"space", "comment"}:
-            assert kind is not None
-            yield Token(kind, match.group(), match.start(), match.end())
+        if kind == "word" and (match.group().upper() not in _KEYWORDS or not match.group().isascii()):
+            for part in _PARTS.finditer(text, match.start(), match.end()):
+                yield _token(part)
+        elif kind not in {"space", "comment"}:
+            yield _token(match)
+
+
+def _token(match: re.Match[str]) -> Token:
+    assert match.lastgroup is not None
+    return Token(match.lastgroup, match.group(), match.start(), match.end())
 
 
 def is_variable_name(name: str) -> bool:

@@ -4,89 +4,119 @@ SPARQL makes the blank nodes of a template anew for each solution of each evalua
 subscription that compares two evaluations would see every such triple removed and added by every update.  So the
 query is asked for its solutions instead, and the template is filled in here, each blank node named by a digest of its
 label, its solution, and a count for equal solutions: the same graph, with names that last.
+
+The template is read by the store: it is constructed once, from no data, with marked IRIs where its variables are.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
-import pyoxigraph
-from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple
+from pyoxigraph import BlankNode, NamedNode, Triple
 
+from triplewire.broker.errors import RequestError
 from triplewire.broker.model import Bindings, Query
-from triplewire.broker.tokens import Token, splice, tokens
+from triplewire.broker.tokens import splice, tokens
 
 if TYPE_CHECKING:
     from triplewire.broker.model import Dataset, Row, Term
+    from triplewire.broker.tokens import Token
 
 _MARK = "urn:x-triplewire:variable:"
 _VARS = ("subject", "predicate", "object")
+_MAKERS = frozenset({"[", "(", "<<", "{|", "~"})  # each makes a blank node, or can
 
 
-@dataclass(frozen=True, slots=True)
 class StableConstruct:
-    """A CONSTRUCT query taken apart: the query for its solutions, and the template."""
+    """A CONSTRUCT query taken apart: the query for its solutions, and the one that constructs its template."""
 
-    solutions: Query
-    variables: tuple[str, ...]
-    template: tuple[Triple, ...]
+    def __init__(self, query: Query, solutions: Query, template: Query) -> None:
+        self._query = query
+        self._solutions = solutions
+        self._template = template
+        self._triples: tuple[Row, ...] | None = None
 
     @classmethod
     def of(cls, query: Query) -> StableConstruct | None:
-        """None where the query is no CONSTRUCT with blank nodes in a template of its own; then Oxigraph will do."""
+        """None where the query is no CONSTRUCT with blank nodes in its template; then Oxigraph will do."""
         found = list(tokens(query.sparql))
-        place = next((i for i, token in enumerate(found) if token.is_word("CONSTRUCT")), None)
-        if place is None or place + 1 >= len(found) or found[place + 1].text != "{":
+        start = next((place for place, token in enumerate(found) if token.is_word("CONSTRUCT")), len(found))
+        opening = next((place for place in range(start, len(found)) if found[place].text == "{"), len(found))
+        closing = _closing(found, opening)
+        inner = found[opening + 1 : closing]
+        if not any(token.kind == "bnode" or token.text in _MAKERS for token in inner):
             return None
-        end = _closing(found, place + 1)
-        inner = found[place + 2 : end]
-        if end == len(found) or not any(token.kind == "bnode" or token.text in "[(" for token in inner):
-            return None
-        variables = tuple(dict.fromkeys(token.text[1:] for token in inner if token.kind == "variable"))
-        template = _read_template(query.sparql, found, place, end)
-        if template is None:
-            return None
-        names = " ".join(f"?{name}" for name in variables) or "(1 AS ?solution)"
-        select = splice(query.sparql, [(found[place].start, found[end].end, f"SELECT {names}")])
-        return cls(Query(select, query.default_graphs, query.named_graphs), variables, template)
+        used = {token.text[1:]: None for token in inner if token.kind == "variable"}
+        names = " ".join(f"?{name}" for name in used) or f"(1 AS ?{_unused(found)})"
+        # CONSTRUCT WHERE { .. } has its template in its pattern, which stays
+        end = found[closing].end if opening == start + 1 else found[start].end
+        select = splice(query.sparql, [(found[start].start, end, f"SELECT {names}")])
+        marks = [
+            (token.start, token.end, f"<{_MARK}{token.text[1:]}>")
+            for token in inner
+            if token.kind == "variable"
+        ]
+        body = splice(query.sparql[: found[closing].start], marks)[found[opening].start :]
+        template = f"{query.sparql[: found[start].start]}CONSTRUCT {body}\n}} WHERE {{}}"
+        return cls(query, Query(select, query.default_graphs, query.named_graphs), Query(template))
 
     def evaluate(self, dataset: Dataset) -> Bindings:
-        """The triples of the present answer, each once."""
-        answer = dataset.evaluate(self.solutions)
+        """The triples of the present answer, each once.
+
+        Raises:
+            BrokerError: the query can't be evaluated.
+        """
+        try:
+            if self._triples is None:
+                self._triples = _numbered(dataset.evaluate(self._template).rows)
+            answer = dataset.evaluate(self._solutions)
+        except RequestError:
+            return dataset.evaluate(self._query)  # what is wrong is told of the sender's own text
         seen: Counter[Row] = Counter()
         triples: dict[Row, None] = {}
         for row in answer.rows:
             seen[row] += 1
-            triples.update(dict.fromkeys(self._fill(answer.vars, row, seen[row])))
+            triples.update(dict.fromkeys(_filled(self._triples, answer.vars, row, seen[row])))
         return Bindings(_VARS, tuple(triples))
 
-    def _fill(self, variables: tuple[str, ...], row: Row, occurrence: int) -> list[Row]:
-        values = dict(zip(variables, row, strict=True))
-        seed = f"{occurrence}\n" + "\n".join(f"{name}={value}" for name, value in values.items())
-        filled = []
-        for triple in self.template:
-            terms = tuple(
-                _value(term, values, seed) for term in (triple.subject, triple.predicate, triple.object)
-            )
-            if _is_triple(terms):
-                filled.append(terms)
-        return filled
+
+def _numbered(template: tuple[Row, ...]) -> tuple[Row, ...]:
+    """The template with its blank nodes, which the store names as it likes, numbered in the order they appear."""
+    names: dict[str, BlankNode] = {}
+
+    def numbered(place: Term | None) -> Term | None:
+        if isinstance(place, Triple):
+            subject, predicate, object_ = map(numbered, (place.subject, place.predicate, place.object))
+            return Triple(subject, predicate, object_)  # type: ignore[arg-type]  # of the same kinds
+        if isinstance(place, BlankNode):
+            return names.setdefault(place.value, BlankNode(f"b{len(names)}"))
+        return place
+
+    return tuple(tuple(map(numbered, triple)) for triple in template)
 
 
-def _value(term: Term, values: dict[str, Term | None], seed: str) -> Term | None:
-    if isinstance(term, NamedNode) and term.value.startswith(_MARK):
-        return values.get(term.value.removeprefix(_MARK))
-    if isinstance(term, BlankNode):
-        digest = hashlib.blake2b(f"{term.value} {seed}".encode(), digest_size=16)
+def _filled(template: tuple[Row, ...], variables: tuple[str, ...], row: Row, occurrence: int) -> list[Row]:
+    values = dict(zip(variables, row, strict=True))
+    seed = f"{occurrence}\n" + "\n".join(f"{name}={value}" for name, value in values.items())
+    filled = (tuple(_value(place, values, seed) for place in triple) for triple in template)
+    return [triple for triple in filled if _is_triple(triple)]
+
+
+def _value(place: Term | None, values: dict[str, Term | None], seed: str) -> Term | None:
+    if isinstance(place, NamedNode) and place.value.startswith(_MARK):
+        return values.get(place.value.removeprefix(_MARK))
+    if isinstance(place, BlankNode):
+        digest = hashlib.blake2b(f"{place.value} {seed}".encode(), digest_size=16)
         return BlankNode(f"c{digest.hexdigest()}")
-    return term
+    if isinstance(place, Triple):
+        parts = tuple(_value(part, values, seed) for part in (place.subject, place.predicate, place.object))
+        return Triple(*parts) if _is_triple(parts) else None  # type: ignore[arg-type]  # just checked
+    return place
 
 
-def _is_triple(terms: tuple[Term | None, ...]) -> bool:
+def _is_triple(terms: Row) -> bool:
     """A triple with an unbound term or of no RDF form is left out of the graph (16.2)."""
     subject, predicate, object_ = terms
     return (
@@ -97,50 +127,17 @@ def _is_triple(terms: tuple[Term | None, ...]) -> bool:
 
 
 def _closing(found: list[Token], place: int) -> int:
+    """The brace that closes the one at `place`; where there is none, the last token."""
     depth = 0
     for end in range(place, len(found)):
         depth += {"{": 1, "}": -1}.get(found[end].text, 0)
         if depth == 0:
             return end
-    return len(found)
+    return len(found) - 1
 
 
-def _read_template(sparql: str, found: list[Token], place: int, end: int) -> tuple[Triple, ...] | None:
-    """The template by Oxigraph's Turtle reader, its variables written as marked IRIs; None where it can't be read."""
-    start = found[place + 1].end
-    changes = [
-        (token.start - start, token.end - start, f"<{_MARK}{token.text[1:]}>")
-        for token in found[place + 2 : end]
-        if token.kind == "variable"
-    ]
-    body = splice(sparql[start : found[end].start], changes).strip()
-    if body and not body.endswith("."):
-        body += "\n."  # SPARQL lets the last dot go; after a comment it needs a line of its own
-    prologue = "".join(_declaration(found, i) for i in range(place))
-    try:
-        parsed = list(
-            pyoxigraph.parse(f"{prologue}\n{body}".encode(), format=RdfFormat.TURTLE, base_iri=_BASE)
-        )
-    except SyntaxError:
-        return None
-    names = count()
-    labels: dict[str, BlankNode] = {}
-
-    def label(term: Term) -> Term:  # Oxigraph invents labels: number them, so that digests repeat
-        if not isinstance(term, BlankNode):
-            return term
-        return labels.setdefault(term.value, BlankNode(f"b{next(names)}"))
-
-    return tuple(Triple(label(t.subject), t.predicate, label(t.object)) for t in parsed)  # type: ignore[arg-type]
-
-
-_BASE = "http://localhost/"
-
-
-def _declaration(found: list[Token], place: int) -> str:
-    token = found[place]
-    if token.is_word("BASE"):
-        return f"BASE {found[place + 1].text} "
-    if token.is_word("PREFIX"):
-        return f"PREFIX {found[place + 1].text} {found[place + 2].text} "
-    return ""
+def _unused(found: list[Token]) -> str:
+    taken = {token.text[1:] for token in found if token.kind == "variable"}
+    return next(
+        name for name in (f"solution{number}" for number in range(len(found) + 1)) if name not in taken
+    )

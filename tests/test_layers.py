@@ -11,15 +11,19 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("broker", "clients", "conf", "gates", "jsap", "spu")
 
 VOCABULARY = ("broker.model", "broker.errors", "broker.tokens", "broker.wire")
-STORE = (
-    "broker.store",
-    "broker.endpoint",
-    "broker.guard",
-    "broker.texts",
-    "broker.prologues",
-    "broker.config",
-    "broker.jpar",
+SETTINGS = ("broker.config", "broker.jpar")
+# Changes to texts, and what is read out of them.
+TEXTS = ("broker.complexity", "broker.guard", "broker.prologues", "broker.remote", "broker.texts")
+# From an update's text to its exact change.
+PLAN = (
+    "broker.canonical",
+    "broker.operations",
+    "broker.overlay",
+    "broker.planner",
+    "broker.templates",
+    "broker.update_plan",
 )
+STORE = ("broker.store", "broker.endpoint", *TEXTS, *PLAN, *SETTINGS)
 
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
 ARROWS: dict[str, tuple[str, ...]] = {
@@ -30,11 +34,12 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.wire": VOCABULARY,
     "broker.jpar": ("broker.errors",),
     "broker.config": ("broker.errors", "broker.jpar"),
-    "broker.guard": (*VOCABULARY, "broker.config"),
-    "broker.texts": VOCABULARY,
-    "broker.prologues": VOCABULARY,
-    "broker.store": (*VOCABULARY, "broker.config", "broker.guard", "broker.texts", "broker.prologues"),
+    **dict.fromkeys(TEXTS, (*VOCABULARY, *SETTINGS, *TEXTS)),
+    **dict.fromkeys(PLAN, (*VOCABULARY, *TEXTS, *PLAN)),
+    "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *SETTINGS),
     "broker.endpoint": (*VOCABULARY, *STORE),
+    "broker.delta_writer": VOCABULARY,
+    "broker.journal": (*VOCABULARY, "broker.config"),
     "broker.subscriptions": (*VOCABULARY, "broker.config", "spu"),
     "broker.core": (*VOCABULARY, *STORE, "broker.subscriptions", "spu"),
     "broker.threads": (),

@@ -33,10 +33,7 @@ def test_the_lock_satisfies_every_dependency():
         line.partition("==")[0].lower() for line in (ROOT / "requirements.lock").read_text().splitlines()
     }
     wanted = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["dev"]]
-    names = {
-        "".join(c for c in w.split("[")[0].split(">")[0].split(";")[0] if c not in " ").lower()
-        for w in wanted
-    }
+    names = {w.split("[")[0].split(">")[0].split(";")[0].strip().lower() for w in wanted}
     assert not {name.replace("_", "-") for name in names} - {name.replace("_", "-") for name in locked}
 
 

@@ -15,7 +15,7 @@ from pyoxigraph import RdfFormat
 from triplewire.broker.errors import QueryTooComplex, RequestError
 from triplewire.broker.tokens import tokens
 
-_JSON = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_JSON = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 def check_depth(data: bytes, format_: RdfFormat, nesting: int) -> None:
@@ -86,6 +86,8 @@ def _check_xml(data: bytes, nesting: int) -> None:
     except expat.ExpatError as error:
         if "amplification" in str(error):
             raise QueryTooComplex(f"the document's entities multiply too much: {error}") from error
+        raise RequestError(f"the body is not RDF/XML: {error}", code="parsing failed") from error
+    except LookupError as error:
         raise RequestError(f"the body is not RDF/XML: {error}", code="parsing failed") from error
 
 

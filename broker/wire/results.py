@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from functools import lru_cache
 from json.encoder import encode_basestring
+from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import BaseDirection, BlankNode, Literal, NamedNode, Triple
@@ -33,8 +34,17 @@ def encode_term(term: Term) -> str:
         return _encode_literal(term)
     if isinstance(term, BlankNode):
         return f'{{"type":"bnode","value":{_quoted(term.value)}}}'
-    subject, predicate, object_ = (encode_term(part) for part in (term.subject, term.predicate, term.object))
-    return f'{{"type":"triple","value":{{"subject":{subject},"predicate":{predicate},"object":{object_}}}}}'
+    return _encode_triple(term)
+
+
+def _encode_triple(term: Triple) -> str:
+    parts: list[str] = []
+    object_: Term = term
+    while isinstance(object_, Triple):  # no recursion: an update can nest stored terms without end
+        subject, predicate = encode_term(object_.subject), encode_term(object_.predicate)
+        parts.append(f'{{"type":"triple","value":{{"subject":{subject},"predicate":{predicate},"object":')
+        object_ = object_.object
+    return "".join(parts) + encode_term(object_) + "}}" * len(parts)
 
 
 def _encode_literal(term: Literal) -> str:
@@ -58,20 +68,38 @@ def decode_term(value: Any) -> Term:
     Raises:
         ProtocolError: it is not one.
     """
+    around: list[tuple[Any, Any]] = []
     try:
-        kind, text = value["type"], value["value"]
-        if kind == "uri":
-            return NamedNode(text)
-        if kind in {"literal", "typed-literal"}:
-            return _decode_literal(text, value)
-        if kind == "bnode":
-            return BlankNode(text)
-        if kind == "triple":
-            parts = (decode_term(text[part]) for part in ("subject", "predicate", "object"))
-            return Triple(*parts)  # type: ignore[arg-type]  # its constructor checks
+        while value["type"] == "triple":
+            parts = value["value"]
+            around.append((_decode_plain(parts["subject"]), _decode_plain(parts["predicate"])))
+            value = parts["object"]
+        term: Term = _decode_plain(value)
+        for subject, predicate in reversed(around):
+            term = Triple(subject, predicate, term)  # its constructor checks
     except (KeyError, TypeError, ValueError) as error:
-        raise ProtocolError(f"not an RDF term in Results JSON: {value!r:.100}") from error
-    raise ProtocolError(f"not an RDF term in Results JSON: {value!r:.100}")
+        raise ProtocolError(f"not an RDF term in Results JSON: {shortened(value):.100}") from error
+    return term
+
+
+def _decode_plain(value: Any) -> NamedNode | BlankNode | Literal:
+    kind, text = value["type"], value["value"]
+    if not isinstance(text, str):
+        raise TypeError(text)
+    if kind == "uri":
+        return NamedNode(text)
+    if kind == "bnode":
+        return _decode_blank(text)
+    if kind in {"literal", "typed-literal"}:
+        return _decode_literal(text, value)
+    raise ValueError(kind)
+
+
+def _decode_blank(label: str) -> BlankNode:
+    try:
+        return BlankNode(label)
+    except ValueError:  # Virtuoso's are `nodeID://b10001`
+        return BlankNode(f"x{label.encode().hex()}")
 
 
 def _decode_literal(text: str, value: dict[str, str]) -> Literal:
@@ -121,14 +149,15 @@ def decode_bindings(document: Any) -> Bindings:
     if isinstance(document.get("boolean"), bool):
         return Bindings(("boolean",), ((Literal(document["boolean"]),),))
     try:
-        variables = tuple(str(name) for name in document["head"].get("vars", ()))
-        found = document["results"]["bindings"]
-        rows = tuple(
-            tuple(decode_term(row[name]) if name in row else None for name in variables) for row in found
-        )
+        variables, found = document["head"].get("vars", []), document["results"]["bindings"]
     except (KeyError, TypeError, AttributeError) as error:
         raise ProtocolError("SPARQL results must have head.vars and results.bindings") from error
-    return Bindings(variables, rows)
+    if not isinstance(variables, list) or not all(isinstance(name, str) and name for name in variables):
+        raise ProtocolError("head.vars must be an array of names")
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        raise ProtocolError("results.bindings must be an array of objects")
+    rows = (tuple(decode_term(row[name]) if name in row else None for name in variables) for row in found)
+    return Bindings(tuple(variables), tuple(rows))
 
 
 def decode_delta(notification: dict[str, Any]) -> BindingsDelta:
@@ -144,6 +173,8 @@ def decode_delta(notification: dict[str, Any]) -> BindingsDelta:
             raise ProtocolError(f"a notification must have {member}")
         sides.append(decode_bindings(found) if found else Bindings((), ()))
     added, removed = sides
+    if added.vars and removed.vars and added.vars != removed.vars:
+        raise ProtocolError("addedResults and removedResults must have the same head.vars")
     return BindingsDelta(added.vars or removed.vars, Counter(added.rows), Counter(removed.rows))
 
 
@@ -155,7 +186,7 @@ def parse_results(data: bytes | str) -> Bindings:
     """
     try:
         return decode_bindings(json.loads(data))
-    except ValueError as error:  # JSON's and UTF-8's errors are ValueErrors, as is ProtocolError
-        if isinstance(error, ProtocolError):
-            raise
+    except ProtocolError:
+        raise
+    except (ValueError, RecursionError) as error:  # JSON's and UTF-8's errors are ValueErrors
         raise ProtocolError(f"SPARQL results must be JSON: {error}") from error

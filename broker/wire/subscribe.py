@@ -88,7 +88,7 @@ def _document(text: str) -> dict[str, Any]:
 
 def _subscribe(document: dict[str, Any]) -> SubscribeMessage:
     body = document["subscribe"]
-    alias = _alias(body) or _alias(document)
+    alias = _alias(body, document)
     if not isinstance(body, dict):
         raise MessageError("Exception", "subscribe must be an object with the member sparql", alias)
     sparql = body.get("sparql")
@@ -100,15 +100,15 @@ def _subscribe(document: dict[str, Any]) -> SubscribeMessage:
 
 def _unsubscribe(document: dict[str, Any]) -> UnsubscribeMessage:
     body = document["unsubscribe"]
-    alias = _alias(body) or _alias(document)
+    alias = _alias(body, document)
     if not isinstance(body, dict) or not isinstance(body.get("spuid"), str):
         raise MessageError("Exception", "spuid member not found: unsubscribe.spuid must be a string", alias)
     return UnsubscribeMessage(body["spuid"], alias, _token(document, body))
 
 
-def _alias(body: Any) -> str | None:
-    alias = body.get("alias") if isinstance(body, dict) else None
-    return alias if isinstance(alias, str) else None
+def _alias(*places: Any) -> str | None:
+    found = (place.get("alias") for place in places if isinstance(place, dict))
+    return next((alias for alias in found if isinstance(alias, str)), None)
 
 
 def _graphs(body: dict[str, Any], member: str, alias: str | None) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def decode_broker(text: str | bytes) -> BrokerMessage:
     """
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError(f"the broker's message is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise ProtocolError("the broker's message must be a JSON object")
@@ -199,7 +199,9 @@ def decode_broker(text: str | bytes) -> BrokerMessage:
             return _notification(document["notification"])
         if "unsubscribed" in document:
             return Unsubscribed(str(document["unsubscribed"]["spuid"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except ProtocolError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ProtocolError(f"the broker's message lacks a member: {text!r:.100}") from error
     raise ProtocolError(f"the broker's message is not known: {text!r:.100}")
 

@@ -103,7 +103,7 @@ def test_a_wrong_setting_is_refused_by_its_path(overrides, told):
 
 def test_an_unknown_environment_setting_is_refused():
     """A typing error in the environment is as wrong as one in the file."""
-    with pytest.raises(ConfigError, match="http.prot is not a setting"):
+    with pytest.raises(ConfigError, match=r"http\.prot is not a setting"):
         load(environment={"TRIPLEWIRE_HTTP__PROT": "1"})
 
 

@@ -1,0 +1,96 @@
+"""The dataset as it will be: what is stored, with the changes that a request has worked out and not yet written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyoxigraph import NamedNode
+
+from .canonical import canonical
+from .model import QuadDelta
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyoxigraph
+    from pyoxigraph import BlankNode, Quad
+
+    from .operations import GraphRef
+
+
+class Overlay:
+    """Net changes over a store; a quad that goes and comes back is no change."""
+
+    def __init__(self, store: pyoxigraph.Store) -> None:
+        self._store = store
+        self._inserted: set[Quad] = set()
+        self._deleted: set[Quad] = set()
+        self._created: set[NamedNode] = set()
+        self._dropped: set[NamedNode] = set()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would change."""
+        return not (self._inserted or self._deleted or self._created or self._dropped)
+
+    def insert(self, quads: Iterable[Quad]) -> None:
+        """Add quads, and the graphs that they are the first of."""
+        for quad in canonical(quads):
+            if quad in self._deleted:
+                self._deleted.discard(quad)
+            elif quad not in self._store:
+                self._inserted.add(quad)
+            if isinstance(quad.graph_name, NamedNode):
+                self.create(quad.graph_name)
+
+    def delete(self, quads: Iterable[Quad]) -> None:
+        """Take quads away; their graphs stay, as Oxigraph keeps them."""
+        for quad in canonical(quads):
+            if quad in self._inserted:
+                self._inserted.discard(quad)
+            elif quad in self._store:
+                self._deleted.add(quad)
+
+    def quads(self, graph: GraphRef | BlankNode) -> list[Quad]:
+        """The quads of one graph."""
+        stored = self._store.quads_for_pattern(None, None, None, graph)
+        kept = [quad for quad in stored if quad not in self._deleted] if self._deleted else list(stored)
+        return kept + [quad for quad in self._inserted if quad.graph_name == graph]
+
+    def has_graph(self, graph: GraphRef) -> bool:
+        """Whether a graph is there; the default graph always is."""
+        if not isinstance(graph, NamedNode) or graph in self._created:
+            return True
+        return graph not in self._dropped and self._store.contains_named_graph(graph)
+
+    def create(self, graph: NamedNode) -> None:
+        """Make a graph be there."""
+        if graph in self._dropped:
+            self._dropped.discard(graph)
+        elif graph not in self._created and not self._store.contains_named_graph(graph):
+            self._created.add(graph)
+
+    def drop(self, graph: GraphRef) -> None:
+        """Take all quads of a graph, and the graph."""
+        self.delete(self.quads(graph))
+        if not isinstance(graph, NamedNode):
+            return
+        if graph in self._created:
+            self._created.discard(graph)
+        elif self._store.contains_named_graph(graph):
+            self._dropped.add(graph)
+
+    def named_graphs(self) -> list[NamedNode | BlankNode]:
+        """All named graphs."""
+        stored = [graph for graph in self._store.named_graphs() if graph not in self._dropped]
+        return stored + list(self._created)
+
+    def delta(self) -> QuadDelta:
+        """The net change; graphs that come into being with their first quad are not named apart."""
+        implied = {quad.graph_name for quad in self._inserted}
+        return QuadDelta(
+            frozenset(self._inserted),
+            frozenset(self._deleted),
+            frozenset(self._created - implied),
+            frozenset(self._dropped),
+        )

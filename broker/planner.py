@@ -1,0 +1,171 @@
+"""From a request to its exact change: the text is read, its documents fetched, its plan made; nothing is written.
+
+A large INSERT DATA or DELETE DATA goes straight to Oxigraph's TriG reader and never meets a tokenizer in Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any
+
+import pyoxigraph
+from pyoxigraph import DefaultGraph, NamedNode, RdfFormat
+
+from .errors import GraphNotFound, MalformedRequest, SparqlSyntaxError
+from .model import GraphEdit, GraphWrite, QuadDelta, Update
+from .operations import Modify, read_operations
+from .overlay import Overlay
+from .prologues import with_one_prologue
+from .templates import plain_data, read_quads
+from .tokens import tokens
+from .update_plan import UpdatePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyoxigraph import Quad
+
+    from .operations import Operation
+
+_PLAIN = re.compile(
+    r"\s*(?P<prologue>(?:PREFIX\s+[^\s:{}<>]*:\s*<[^<>\s]*>\s*|BASE\s*<[^<>\s]*>\s*)*)"
+    r"(?P<kind>INSERT|DELETE)\s+DATA\s*\{(?P<body>.*)\}\s*;?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+# The body is cut at the text's last brace, so what has another operation in it is not plain.
+_EXISTS = "urn:x-triplewire:only-parsed"
+_REACHES_OUT = re.compile("LOAD|SERVICE", re.IGNORECASE)
+
+
+class Planner:
+    """Makes the plans of requests over one store."""
+
+    def __init__(self, base_iri: str, prefixes: Mapping[str, str]) -> None:
+        self._base_iri = base_iri
+        self._prefixes = dict(prefixes)
+        self._declared = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items())
+        self._options: dict[str, Any] = {"base_iri": base_iri}
+
+    def update(self, store: pyoxigraph.Store, update: Update) -> QuadDelta:
+        """What an update will change; its text has been measured by the guard.
+
+        Raises:
+            RequestError: it is no update, or one of its operations fails.
+            SyntaxError: Oxigraph's own, for the text as it is.
+        """
+        plain = self._plain(store, update.sparql)
+        if plain is not None:
+            return plain
+        text = with_one_prologue(update.sparql)
+        try:
+            read = read_operations(text, self._prefixes, self._base_iri)
+        except SparqlSyntaxError:
+            read = None
+        if read is None:
+            self._parse(text)
+            raise SparqlSyntaxError("Parsing failed: this form of update is not read here")
+        prologue, operations = read
+        try:
+            return UpdatePlan(
+                store, prologue, [_over(one, update) for one in operations], self._options
+            ).delta()
+        except SyntaxError:
+            self._parse(text)  # for the position in the sender's own text
+            raise
+
+    def graph(self, store: pyoxigraph.Store, write: GraphWrite) -> QuadDelta:
+        """What a Graph Store operation will change (Graph Store Protocol, 5.3 to 5.5).
+
+        Raises:
+            GraphNotFound: a graph that is not there is to be dropped.
+        """
+        graph = DefaultGraph() if write.graph is None else NamedNode(write.graph)
+        overlay = Overlay(store)
+        if write.edit is GraphEdit.DROP and not overlay.has_graph(graph):
+            raise GraphNotFound(f"there is no graph <{write.graph}>")
+        if write.edit is not GraphEdit.MERGE:
+            overlay.drop(graph)
+        if write.edit is not GraphEdit.DROP:
+            if isinstance(graph, NamedNode):
+                overlay.create(graph)
+            parsed = pyoxigraph.parse(write.triples, format=RdfFormat.N_TRIPLES, rename_blank_nodes=True)
+            overlay.insert(type(quad)(quad.subject, quad.predicate, quad.object, graph) for quad in parsed)
+        return overlay.delta()
+
+    def _plain(self, store: pyoxigraph.Store, sparql: str) -> QuadDelta | None:
+        match = _PLAIN.fullmatch(sparql)
+        body = plain_data(match["body"]) if match is not None else None
+        if match is None or body is None:
+            return None
+        quads = self._quads(f"{self._declared} {match['prologue']}", body)
+        if quads is None:
+            return None
+        overlay = Overlay(store)
+        if match["kind"].upper() == "INSERT":
+            overlay.insert(quads)
+        elif any(_has_blank(quad) for quad in quads):
+            return None
+        else:
+            overlay.delete(quads)
+        return overlay.delta()
+
+    def _quads(self, prologue: str, body: str) -> list[Quad] | None:
+        try:
+            return read_quads(body, prologue, self._base_iri)
+        except SparqlSyntaxError:
+            return None
+
+    def _parse(self, sparql: str) -> None:
+        """Have Oxigraph say what is wrong with a text; on an empty store it does no harm.
+
+        Raises:
+            SyntaxError: with the position in this text.
+        """
+        if _REACHES_OUT.search(sparql) is not None:
+            # Parsed whole, but the first operation that is carried out fails.
+            start = _end_of_prologue(sparql)
+            sparql = (
+                f"{sparql[:start]} CREATE GRAPH <{_EXISTS}> ; CREATE GRAPH <{_EXISTS}> ; {sparql[start:]}"
+            )
+        with contextlib.suppress(RuntimeError, OSError):
+            pyoxigraph.Store().update(sparql, base_iri=self._base_iri, prefixes=self._prefixes)
+
+
+def _end_of_prologue(sparql: str) -> int:
+    skip = 0
+    for token in tokens(sparql):
+        if skip:
+            skip -= 1
+        elif token.is_word("PREFIX"):
+            skip = 2
+        elif token.is_word("BASE", "VERSION"):
+            skip = 1
+        else:
+            return token.start
+    return len(sparql)
+
+
+def _has_blank(quad: Quad) -> bool:
+    return any(
+        isinstance(term, pyoxigraph.BlankNode) for term in (quad.subject, quad.object, quad.graph_name)
+    )
+
+
+def _over(operation: Operation, update: Update) -> Operation:
+    """The operation over the protocol's dataset, which stands for USING and USING NAMED."""
+    if not isinstance(operation, Modify) or not (update.using_graphs or update.using_named_graphs):
+        return operation
+    if operation.with_graph is not None or operation.using or operation.using_named:
+        raise MalformedRequest(
+            "the update has USING or WITH and the request has using-graph-uri: "
+            "the dataset must be given in one place (SPARQL 1.1 Protocol 2.2.3)"
+        )
+    return Modify(
+        operation.delete,
+        operation.insert,
+        operation.where,
+        None,
+        tuple(NamedNode(graph) for graph in update.using_graphs),
+        tuple(NamedNode(graph) for graph in update.using_named_graphs),
+    )

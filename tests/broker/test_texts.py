@@ -1,0 +1,286 @@
+"""What SPARQL texts are, the columns of `SELECT *`, and the dataset of an update, judged by Oxigraph."""
+
+from __future__ import annotations
+
+import time
+
+import pyoxigraph
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.sparql_strategies import PROLOGUE, data_blocks, queries, updates
+
+from triplewire.broker.errors import MalformedRequest
+from triplewire.broker.model import QueryForm, Update
+from triplewire.broker.texts import first_word, is_update, query_form, with_dataset, with_ordered_star
+
+BASE = "http://localhost/"
+RELAXED = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+
+
+def ordered(text):
+    """The query that is evaluated in place of `text`."""
+    return with_ordered_star(text, BASE, (("ex", "http://x/"),))
+
+
+def columns(text):
+    """The variables of the answer, by Oxigraph."""
+    answer = pyoxigraph.Store().query(ordered(text), base_iri=BASE, prefixes={"ex": "http://x/"})
+    return " ".join(variable.value for variable in answer.variables)
+
+
+# --- what a text is ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", ""),
+        ("   # only a comment", ""),
+        ("select * {}", "SELECT"),
+        ("\ufeffASK {}", ""),
+        ("PREFIX : <http://SELECT/> ASK {}", "ASK"),
+        ("BASE <http://x/> PREFIX insert: <y> # INSERT\n prefix x: <z> Construct {} WHERE {}", "CONSTRUCT"),
+        ('VERSION "1.2" DESCRIBE <x>', "DESCRIBE"),
+        ("PREFIX x: <a>", ""),
+        ("{ SELECT }", ""),
+        ("<SELECT>", ""),
+        ("PREFIX : <x> INSERT DATA { :a :b 'SELECT' }", "INSERT"),
+        ("# SELECT\nDELETE WHERE { ?s ?p ?o }", "DELETE"),
+        ("WITH <g> DELETE {} WHERE {}", "WITH"),
+        ("CLEAR ALL", "CLEAR"),
+    ],
+)
+def test_the_first_word(text, word):
+    """After the prologue and comments; empty where there is none."""
+    assert first_word(text) == word
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["INSERT DATA {}", "DELETE {} WHERE {}", "load <x>", "CLEAR ALL", "DROP ALL", "CREATE GRAPH <x>"],
+        *["COPY <a> TO <b>", "MOVE <a> TO <b>", "ADD <a> TO <b>", "WITH <g> INSERT {} WHERE {}"],
+    ],
+)
+def test_all_operations_are_updates(text):
+    """SPARQL 1.1 Update's ten first words, none of which is a query's."""
+    assert is_update(f"PREFIX : <http://x/> {text}")
+    assert query_form(text) is None
+
+
+@pytest.mark.parametrize("form", list(QueryForm))
+def test_the_four_forms(form):
+    """In any case, none of them an update."""
+    for word in (form.name, form.name.lower()):
+        assert query_form(f"PREFIX : <x>\n{word} {{}}") is form
+        assert not is_update(word)
+
+
+@given(queries, updates)
+def test_random_texts_are_what_they_were_made_as(query, update):
+    """A query is no update, and the other way round."""
+    assert query_form(query) is not None
+    assert not is_update(query)
+    assert is_update(update)
+    assert query_form(update) is None
+
+
+# --- SELECT * ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("SELECT * { ?s ?p ?o }", "s p o"),
+        ("SELECT*{?z ?y ?x}", "z y x"),
+        ("select distinct * where { ?z ?y ?x }", "z y x"),
+        ("SELECT REDUCED * { ?z ?y ?x }", "z y x"),
+        ("SELECT DISTINCT*{ ?z ?y ?x }", "z y x"),
+        ("SELECT # which?\n * # ?a ?b\n { ?z ?y ?x }", "z y x"),
+        ("PREFIX s: <SELECT*> SELECT * FROM <g> { ?z s:p ?x }", "z x"),
+        ("SELECT * { $z ?y $x . ?x ?y ?z }", "z y x"),
+        ("SELECT * { ?z ?y 'SELECT * { ?a }', \"?b\" , ?x }", "z y x"),
+        ("SELECT * { ?z ?y '''?b\n?c''' , ?x # ?d\n }", "z y x"),
+        ("SELECT * { ?z <?b> ?x }", "z x"),
+        ("SELECT * { { SELECT ?b ?a { ?a ?b ?c } } ?z ?y ?a }", "b a z y"),
+        ("SELECT * { { SELECT * { ?z ?y ?x } } ?a ?b ?c }", "z y x a b c"),
+        ("SELECT * { ?z ?y ?x MINUS { ?b ?c ?x } FILTER EXISTS { ?d ?e ?x } }", "z y x"),
+        ("SELECT * { ?z ?y ?x BIND(?x + ?q AS ?n) FILTER(?a > 1) }", "z y x n"),
+        ("SELECT * { ?z ?y ?x OPTIONAL { ?x ?b ?c } { ?d ?e ?f } UNION { ?x ?g ?b } }", "z y x b c d e f g"),
+        ("SELECT * { VALUES (?z ?y) { (1 2) } GRAPH ?g { ?x ?y ?z } } ORDER BY ?a", "z y g x"),
+        ("SELECT * { ?z ?y ?x } VALUES ?v { 1 }", "z y x v"),
+        ("SELECT * { [ ex:p ?z ] ex:q ( ?y ?x ) }", "z y x"),
+        ("SELECT * { ?z ex:p/ex:q* ?y }", "z y"),
+        ("SELECT * { ?é ?y ?ა }", "é y ა"),
+        ("SELECT * {}", ""),
+        ("SELECT ?p ?s { ?s ?p ?o { SELECT * { ?z ?y ?x } } }", "p s"),
+        ("SELECT (COUNT(*) AS ?n) { ?s ?p ?o }", "n"),
+        ("SELECT (?b * 2 AS ?n) ?a { ?a ?p ?b }", "n a"),
+    ],
+)
+def test_the_columns_stand_as_their_variables_first_appear(text, names):
+    """Only what is in scope; not what stands in texts, IRIs and comments."""
+    assert columns(text) == names
+
+
+def test_comments_may_stand_anywhere():
+    """Between any two words."""
+    assert columns("SELECT # a\n # b\n DISTINCT # c\n * { ?z ?y ?x }") == "z y x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ASK { { SELECT * { ?z ?y ?x } } }",
+        "CONSTRUCT { ?z ?y ?x } WHERE { { SELECT * { ?z ?y ?x } } }",
+        "SELECT ?x { { SELECT * { ?z ?y ?x } } }",
+        "ASK { ?s ?p 'SELECT * { ?z ?y }' }",
+        "INSERT { ?z ?y ?x } WHERE { SELECT * { ?z ?y ?x } }",
+        "SELECT ?s { ?s ?p ?o }",
+        "",
+        "SELECT",
+    ],
+)
+def test_other_texts_stay_as_they_are(text):
+    """Only the outermost `SELECT *` has columns that anybody sees."""
+    assert ordered(text) == text
+
+
+@pytest.mark.parametrize("text", ["SELECT * { ?s ?p", "SELECT * { ?s ex2:p ?o }", "SELECT *"])
+def test_what_oxigraph_does_not_read_is_its_own_error(text):
+    """With the place in the sender's text."""
+    with pytest.raises(SyntaxError, match=r"error at 1:"):
+        ordered(text)
+
+
+def test_a_query_stays_on_its_lines():
+    """Errors of the evaluated query name the sender's lines."""
+    text = "SELECT *\n{ ?s\n?p ?o }\n"
+    assert [line.count("?") for line in ordered(text).split("\n")] == [3, 1, 2, 0]
+
+
+@RELAXED
+@given(st.lists(data_blocks(), max_size=4), queries)
+def test_the_answer_is_the_same_but_for_the_order_of_its_columns(data, text):
+    """On random data, for random queries."""
+    store = pyoxigraph.Store()
+    for block in data:
+        store.update(f"{PROLOGUE} INSERT DATA {{ {block} }}")
+    try:
+        before = store.query(text)
+    except SyntaxError:
+        return
+    if not isinstance(before, pyoxigraph.QuerySolutions):
+        assert ordered(text) == text
+        return
+    after = store.query(ordered(text))
+    names = [variable.value for variable in before.variables]
+    assert sorted(names) == sorted(variable.value for variable in after.variables)
+    rows = (
+        [tuple(str(solution[name]) for name in names) for solution in answer] for answer in (before, after)
+    )
+    first, second = map(sorted, rows)
+    assert first == second
+
+
+def test_white_space_costs_no_more_than_its_length():
+    """5 kilobytes of it take milliseconds."""
+    started = time.process_time()
+    ordered("SELECT" + " " * 5000 + "?x {}")
+    assert time.process_time() - started < 0.2
+
+
+# --- the dataset of an update -----------------------------------------------------------------------------------
+
+DATA = f"""{PROLOGUE} INSERT DATA {{
+    :a :p 0 . :b :p 0
+    GRAPH :g {{ :a :p 1 . :b :q 1 }} GRAPH :h {{ :a :p 2 . :c :p 2 }} GRAPH :i {{ :a :p 3 }} }}"""
+
+
+def after(text):
+    """What a store holds after an update."""
+    store = pyoxigraph.Store()
+    store.update(DATA)
+    store.update(text)
+    return set(store)
+
+
+@pytest.mark.parametrize(
+    ("default", "named"), [(["g"], []), ([], ["h"]), (["g", "h"], []), (["g"], ["h", "i"])]
+)
+@pytest.mark.parametrize(
+    ("plain", "explicit"),
+    [
+        ("INSERT { :x :y ?o } WHERE { ?s :p ?o }", "INSERT { :x :y ?o } @ WHERE { ?s :p ?o }"),
+        (
+            "DELETE { ?s :p ?o } WHERE { ?s :p ?x . BIND(0 AS ?o) }",
+            "DELETE { ?s :p ?o } @ WHERE { ?s :p ?x . BIND(0 AS ?o) }",
+        ),
+        (
+            "DELETE { GRAPH ?g { ?s ?p ?o } } INSERT { ?g :had ?o } where { GRAPH ?g { ?s ?p ?o } }",
+            "DELETE { GRAPH ?g { ?s ?p ?o } } INSERT { ?g :had ?o } @ WHERE { GRAPH ?g { ?s ?p ?o } }",
+        ),
+        ("DELETE WHERE { :a :p ?o }", "DELETE { :a :p ?o } @ WHERE { :a :p ?o }"),
+        (
+            "DELETE WHERE { GRAPH :h { ?s :p ?o # } \n } ?s ?q ?z }",
+            "DELETE { GRAPH :h { ?s :p ?o } ?s ?q ?z } @ WHERE { GRAPH :h { ?s :p ?o } ?s ?q ?z }",
+        ),
+        ("DELETE\n# WHERE {}\nWHERE { ?s ?p 0 }", "DELETE { ?s ?p 0 } @ WHERE { ?s ?p 0 }"),
+        (
+            "INSERT DATA { :n :p 'WHERE USING' } ; INSERT { :x :y ?s } WHERE { ?s :p ?o } ; DELETE WHERE { ?s :q ?o } ; CLEAR GRAPH :i",
+            "INSERT DATA { :n :p 'WHERE USING' } ; INSERT { :x :y ?s } @ WHERE { ?s :p ?o } ; "
+            "DELETE { ?s :q ?o } @ WHERE { ?s :q ?o } ; CLEAR GRAPH :i",
+        ),
+        (
+            "INSERT { :x :y ?n } WHERE { { SELECT (COUNT(*) AS ?n) WHERE { ?s :p ?o } } }",
+            "INSERT { :x :y ?n } @ WHERE { { SELECT (COUNT(*) AS ?n) WHERE { ?s :p ?o } } }",
+        ),
+        ("INSERT { :x :where ?o } WHERE { ?s :p ?o }", "INSERT { :x :where ?o } @ WHERE { ?s :p ?o }"),
+        ("COPY :g TO :j", "COPY :g TO :j"),
+        ("INSERT DATA { :new :p 1 }", "INSERT DATA { :new :p 1 }"),
+    ],
+)
+def test_the_dataset_of_a_request_is_using(plain, explicit, default, named):
+    """The same as writing USING and USING NAMED before each WHERE, and nowhere else."""
+    iri = "http://example.org/{}".format
+    update = Update(PROLOGUE + plain, tuple(map(iri, default)), tuple(map(iri, named)))
+    clause = "".join(f"USING :{name} " for name in default) + "".join(
+        f"USING NAMED :{name} " for name in named
+    )
+    assert after(with_dataset(update)) == after(PROLOGUE + explicit.replace("@", clause))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH :g DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }",
+        "INSERT { :x :y ?o } USING :h WHERE { ?s ?p ?o }",
+        "INSERT { :x :y ?o } using named :h WHERE { ?s ?p ?o }",
+        "INSERT DATA { :a :p 1 } ; WITH :g INSERT { :x :y ?o } WHERE { ?s ?p ?o }",
+    ],
+)
+def test_a_dataset_in_both_places_is_refused(text):
+    """SPARQL 1.1 Protocol, 2.2.3; without the request's own it stays as it is."""
+    assert with_dataset(Update(PROLOGUE + text)) == PROLOGUE + text
+    for graphs in ({"using_graphs": ("http://x/",)}, {"using_named_graphs": ("http://x/",)}):
+        with pytest.raises(MalformedRequest, match="one place"):
+            with_dataset(Update(PROLOGUE + text, **graphs))
+
+
+@pytest.mark.parametrize("text", ["INSERT { :x :using 'WITH' } WHERE { ?s :with <USING> } # USING", ""])
+def test_the_words_elsewhere_are_no_conflict(text):
+    """In names, texts, IRIs and comments."""
+    assert with_dataset(Update(PROLOGUE + text, ("http://x/",))).startswith(PROLOGUE)
+
+
+@given(st.text("{}WHERE USING DELETE;'#<>?x \n"))
+def test_any_text_is_changed_or_refused(text):
+    """Brackets in any disorder included."""
+    try:
+        changed = with_dataset(Update(text, ("http://x/",)))
+    except MalformedRequest:
+        return
+    assert changed.count("WHERE") >= text.count("WHERE")

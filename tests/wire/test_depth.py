@@ -1,0 +1,172 @@
+"""Documents that would end or hang the process never reach Oxigraph's readers."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import RdfFormat
+
+from triplewire.broker.errors import QueryTooComplex, RequestError
+from triplewire.broker.wire.depth import check_depth
+
+LIMIT = 200
+IRI = "<http://x/>"
+
+
+def json_ld(depth):
+    """Objects in objects."""
+    return '{"http://x/p":' * (depth - 1) + "{}" + "}" * (depth - 1)
+
+
+def json_lists(depth):
+    """Arrays in an array."""
+    return "[" * depth + "]" * depth
+
+
+def xml(depth):
+    """Elements in elements."""
+    return "<a>" * depth + "</a>" * depth
+
+
+def triple_terms(depth):
+    """A triple term as another's object."""
+    return f"{IRI} {IRI} " + f"<<( {IRI} {IRI} " * depth + IRI + " )>>" * depth + " ."
+
+
+def reified(depth):
+    """A reified triple as another's subject."""
+    return "<< " * depth + IRI + f" {IRI} {IRI} >>" * depth + f" {IRI} {IRI} ."
+
+
+KINDS = [
+    (RdfFormat.JSON_LD, json_ld),
+    (RdfFormat.JSON_LD, json_lists),
+    (RdfFormat.STREAMING_JSON_LD, json_ld),
+    (RdfFormat.RDF_XML, xml),
+    *((format_, triple_terms) for format_ in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS, RdfFormat.N3)),
+    *(
+        (format_, build)
+        for format_ in (RdfFormat.TURTLE, RdfFormat.TRIG)
+        for build in (triple_terms, reified)
+    ),
+]
+
+
+@pytest.mark.parametrize(("format_", "build"), KINDS)
+def test_the_limit_is_the_limit(format_, build):
+    """What is as deep as the limit passes, one deeper is refused."""
+    check_depth(build(LIMIT).encode(), format_, LIMIT)
+    with pytest.raises(QueryTooComplex, match=r"more than 200 deep \(limits.nesting\)"):
+        check_depth(build(LIMIT + 1).encode(), format_, LIMIT)
+
+
+@pytest.mark.parametrize(("format_", "build"), KINDS)
+def test_nesting_without_end_is_refused_at_once(format_, build):
+    """100,000 deep, closed or cut off."""
+    document = build(100_000).encode()
+    started = time.monotonic()
+    for data in (document, document[: len(document) // 2]):
+        with pytest.raises(QueryTooComplex):
+            check_depth(data, format_, LIMIT)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("format_", "text"),
+    [
+        (RdfFormat.JSON_LD, '{"http://x/p":"' + "{[" * 5000 + '"}'),
+        (RdfFormat.JSON_LD, '{"http://x/p":"\\"' + "{" * 5000 + '\\\\"}'),
+        (RdfFormat.JSON_LD, "[" + ",".join(["{}"] * 5000) + "]"),
+        (RdfFormat.TURTLE, f'{IRI} {IRI} "' + "<<( " * 5000 + '" .'),
+        (RdfFormat.TURTLE, f'{IRI} {IRI} """' + '"<<( \n' * 5000 + '""" .'),
+        (RdfFormat.TURTLE, f"# {'<<( ' * 5000}\n{IRI} {IRI} 1 ."),
+        (RdfFormat.N_TRIPLES, f"{IRI} {IRI} <<( {IRI} {IRI} {IRI} )>> .\n" * 5000),
+        (RdfFormat.RDF_XML, "<a>" + "<b/>" * 5000 + "<!-- " + "<c>" * 5000 + " --></a>"),
+        (RdfFormat.RDF_XML, "<a><![CDATA[" + "<c>" * 5000 + "]]></a>"),
+    ],
+)
+def test_brackets_that_nest_nothing_do_not_count(format_, text):
+    """In texts and comments, or one beside the other."""
+    check_depth(text.encode(), format_, LIMIT)
+
+
+def laughs(lines=10):
+    """Entities that multiply each other: billion laughs."""
+    declared = ['<!ENTITY l0 "ha">']
+    declared += [f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, lines)]
+    return f"<!DOCTYPE a [{''.join(declared)}]><a>&l{lines - 1};</a>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        laughs(),
+        laughs(30),
+        laughs().replace(f"<a>&l{9};</a>", "<a/>"),
+        f'<!DOCTYPE a [<!ENTITY b "{"x" * 100_000}">]><a>{"&b;" * 100_000}</a>',
+    ],
+)
+def test_entities_that_multiply_are_refused_at_once(text):
+    """Billion laughs, used or only declared, and one long entity many times."""
+    started = time.monotonic()
+    with pytest.raises(QueryTooComplex, match="entit"):
+        check_depth(text.encode(), RdfFormat.RDF_XML, LIMIT)
+    assert time.monotonic() - started < 2
+
+
+def test_plain_entities_are_read():
+    """RDF/XML in the wild declares its namespaces so."""
+    check_depth(b'<!DOCTYPE a [<!ENTITY x "http://x/">]><a b="&x;c">&x;&amp;</a>', RdfFormat.RDF_XML, LIMIT)
+
+
+def test_external_entities_are_not_fetched():
+    """Nothing is read from the disk or the network."""
+    with suppress(RequestError):
+        check_depth(
+            b'<!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd" [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>',
+            RdfFormat.RDF_XML,
+            LIMIT,
+        )
+
+
+@pytest.mark.parametrize("text", ["", "<a>", "<a></b>", "<a", "hello", "<a>&x;</a>"])
+def test_xml_that_is_not_well_formed_is_a_request_error(text):
+    """Told as the reader of RDF/XML would."""
+    with pytest.raises(RequestError, match="not RDF/XML") as caught:
+        check_depth(text.encode(), RdfFormat.RDF_XML, LIMIT)
+    assert caught.value.code == "parsing failed"
+
+
+@given(
+    st.binary() | st.text('<>(){}[]"\\&;a! ').map(str.encode),
+    st.sampled_from([format_ for format_, _ in KINDS]),
+)
+def test_any_bytes_pass_or_are_a_request_error(data, format_):
+    """Nothing else comes of it."""
+    with suppress(RequestError):
+        check_depth(data, format_, 2)
+
+
+def test_an_encoding_that_nobody_knows_is_a_request_error():
+    """The document's own doing."""
+    with pytest.raises(RequestError, match="not RDF/XML"):
+        check_depth(b'<?xml version="1.0" encoding="x"?><a/>', RdfFormat.RDF_XML, LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("format_", "text"),
+    [
+        (RdfFormat.JSON_LD, "[]" * (LIMIT + 1) + '"' + '\\"' * 10_000),
+        (RdfFormat.TURTLE, "<< >>" * (LIMIT + 1) + ' "' + '\\"' * 10_000),
+    ],
+)
+def test_a_text_that_never_ends_costs_no_more_than_its_length(format_, text):
+    """20 kilobytes take milliseconds."""
+    started = time.process_time()
+    with suppress(RequestError):
+        check_depth(text.encode(), format_, LIMIT)
+    assert time.process_time() - started < 0.5
