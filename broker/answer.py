@@ -116,7 +116,7 @@ class Answer:
             error = DeadlineExceeded("the answer was abandoned")
         except BrokerError as failure:
             error = without_frames(failure)
-        except Exception as failure:
+        except BaseException as failure:  # a panic inside Oxigraph is one; the thread goes on
             log.exception("! an answer failed")
             error = EngineError(f"internal error: {type(failure).__name__}")
             traceback.clear_frames(failure.__traceback__)

@@ -74,6 +74,7 @@ class Scheduler:
         self._inboxes: dict[SubscriberId, Inbox] = {}
         self._next_subscriber = 1
         self._closing = False
+        self._stopped = False
         self._busy_since: float | None = None
         self._answers: set[Answer] = set()
         self._finished: deque[tuple[_Job, Outcome | BrokerError]] = deque()
@@ -120,7 +121,7 @@ class Scheduler:
 
     def leave(self, subscriber: SubscriberId) -> None:
         """The connection is gone: nothing more is sent, its subscriptions end in their turn.  Never refused."""
-        if self._inboxes.pop(subscriber, None) is not None:
+        if self._inboxes.pop(subscriber, None) is not None and not self._stopped:
             self._enqueue(Leave(subscriber))
 
     async def submit(self, request: Request) -> Updated | None:
@@ -214,7 +215,7 @@ class Scheduler:
             if isinstance(error, EngineError):
                 log.exception("! %s", type(job.request).__name__)
             return without_frames(error)
-        except Exception:
+        except BaseException:  # a panic inside Oxigraph is one; the core goes on
             log.exception("! %s", type(job.request).__name__)
             return EngineError("internal error: the request was not carried out")
 
@@ -250,6 +251,7 @@ class Scheduler:
             answer.close()
         for inbox in list(self._inboxes.values()):
             inbox.finish()
+        self._stopped = True
         self._lane.stop()
         self._readers.stop()
         await asyncio.to_thread(self._lane.join, 1.0)

@@ -76,4 +76,4 @@ async def running():
     yield start
     for one in made:
         one.gate.set()
-        await one.scheduler.close(5)
+        await one.scheduler.close(1)

@@ -144,6 +144,36 @@ async def test_an_error_of_ours_gives_nothing_away(running, caplog):
     assert await one.scheduler.submit(insert(1)) == Updated()
 
 
+class Panic(BaseException):
+    """What pyo3 raises for a panic is no Exception."""
+
+
+async def test_a_panic_does_not_stop_the_lane(running, caplog):
+    """The sender is told, and the next request is carried out."""
+    one = running()
+    apply = one.store.apply
+
+    def panic(_):
+        raise Panic
+
+    one.store.apply = panic
+    with pytest.raises(EngineError):
+        await one.scheduler.submit(insert(1))
+    assert "Panic" in caplog.text
+    one.store.apply = apply
+    assert await one.scheduler.submit(insert(1)) == Updated()
+
+
+async def test_who_leaves_after_the_end_is_not_waited_for(running):
+    """Connections end after the lane has: they take no place in its queue."""
+    one = running()
+    subscriber = one.scheduler.join(Inbox())
+    await one.scheduler.close()
+    one.scheduler.leave(subscriber)
+    assert one.scheduler.waiting == 0
+    assert one.scheduler.subscribers == 0
+
+
 async def test_subscribers_have_numbers_of_their_own(running):
     """As many as limits.sockets allows; who leaves makes room."""
     one = running(LimitsConfig(sockets=2))

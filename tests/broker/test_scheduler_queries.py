@@ -28,7 +28,6 @@ from triplewire.broker.model import (
     Updated,
 )
 from triplewire.broker.wire.media import formats_of, negotiate
-from triplewire.broker.wire.results import parse_results
 
 # --- queries ----------------------------------------------------------------------------------------------------
 
@@ -55,7 +54,7 @@ async def test_a_large_answer_is_taken_chunk_by_chunk(running):
     assert one.scheduler.reading == 1
     assert await one.whole("SELECT ?o { ?s :p ?o }") == ()
     data = b"".join([chunk async for chunk in answer.chunks()])
-    assert len(parse_results(data).rows) == 100_000
+    assert data.count(b'"a":{') == 100_000
     await turn()
     assert one.scheduler.reading == 0
 
