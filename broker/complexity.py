@@ -50,8 +50,9 @@ _OPERANDS = frozenset({"variable", "number", "string", "lang", "iri", "pname", "
 _NAMES = frozenset({"iri", "pname"})
 _PAIR = 2  # a list's element is rdf:first and rdf:rest; an annotation's bracket rdf:reifies and what it says
 _CLOSURES = 3  # `((p*)*)*`: each takes its own number of nodes times longer than what is in it
-_BUDGET = 6  # the planner's work, in groups of limits.joins patterns: 2 s
-_COPIES = 2_000_000  # tokens of filters, times the branches of UNION they are copied to: 1.5 s
+_BUDGET = 4  # the planner's work, in groups of limits.joins patterns: about 1 s
+_FEW_JOINS = 32  # a lower limit is meant for a scope, not for many small ones
+_COPIES = 1_000_000  # tokens of filters, times the branches of UNION they are copied to: about 1 s
 
 
 @dataclass(slots=True)
@@ -67,7 +68,7 @@ class _Scope:
 
     def cost(self) -> int:
         """The planner's work; for k patterns alone the fourth power of k."""
-        joins, terms = self.weight**2 * self.nodes**2, self.weight**2 * (self.weight + 16) * self.terms // 32
+        joins, terms = self.weight**2 * self.nodes**2, self.weight**2 * (self.weight + 16) * self.terms // 16
         return (joins + terms + 64) << self.selects
 
 
@@ -262,7 +263,7 @@ class Counter:
 
     def _settle(self, scope: _Scope) -> None:
         self.cost += scope.cost()
-        if self.cost > _BUDGET * self.limits.joins**4:
+        if self.cost > _BUDGET * max(self.limits.joins, _FEW_JOINS) ** 4:
             self._refuse(
                 "planning it would take too long: too many joins in or around each other (limits.joins)"
             )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .model import Message, Request, SubscriberId
-    from .store import Store
+    from .store import Before, Store
     from .subscriptions import Held, Subscriptions
 
 log = logging.getLogger("triplewire.broker.core")
@@ -52,9 +52,9 @@ class Core:
         """
         match request:
             case Update():
-                return self._write(lambda: (self._store.apply(request), False))
+                return self._write(lambda before: self._apply(request, before))
             case GraphWrite():
-                return self._write(lambda: (None, self._store.write_graph(request)))
+                return self._write(lambda before: self._store.write_graph(request, before))
             case Subscribe():
                 return self._subscribe(request)
             case Unsubscribe():
@@ -64,20 +64,34 @@ class Core:
                 self._subscriptions.leave(request.subscriber)
                 return Outcome()
 
-    def _write(self, write: Callable[[], tuple[QuadDelta | None, bool]]) -> Outcome:
-        # The change is not known before it is written: every unit is touched, and is asked before and after.
-        touched = list(self._subscriptions.touched(None))
-        failed = {id(held): error for held in touched if (error := self._before(held)) is not None}
-        delta, created = write()
+    def _apply(self, update: Update, before: Before) -> bool:
+        self._store.apply(update, before)
+        return False
+
+    def _write(self, write: Callable[[Before], bool]) -> Outcome:
+        touched: list[Held] = []
+        failed: dict[int, Exception] = {}
+        delta: QuadDelta | None = None
+
+        def before(change: QuadDelta | None) -> None:
+            nonlocal delta
+            delta = change
+            touched.extend(self._subscriptions.touched(delta))
+            for held in touched:
+                error = self._before(held, delta)
+                if error is not None:
+                    failed[id(held)] = error
+
+        created = write(before)
         messages: list[tuple[SubscriberId, Message]] = []
         for held in touched:
             error = failed.get(id(held))
             messages += self._after(held, delta) if error is None else self._end(held, error)
-        return Outcome(Updated(len(messages), created), tuple(messages))
+        return Outcome(Updated(len(messages), created, delta), tuple(messages))
 
-    def _before(self, held: Held) -> Exception | None:
+    def _before(self, held: Held, delta: QuadDelta | None) -> Exception | None:
         try:
-            held.unit.before(None, self._store)
+            held.unit.before(delta, self._store)
         except Exception as error:  # noqa: BLE001 - whatever a unit does, the others go on
             return error
         return None

@@ -16,14 +16,14 @@ from .errors import EndpointError, MalformedRequest, ProtocolError, RequestError
 from .guard import check_query, check_update
 from .model import Bindings, GraphWrite, QuadDelta, Query, QueryForm, Update
 from .remote import allow_remote
-from .store import graph_update, named_node
+from .store import graph_update, named_node, nobody
 from .texts import is_update, query_form
 from .wire.media import JSON, N_TRIPLES, essence
 from .wire.results import parse_results
 
 if TYPE_CHECKING:
     from .config import LimitsConfig, SparqlConfig, StoreConfig
-    from .store import Choose, Sink
+    from .store import Before, Choose, Sink
     from .wire.media import AnswerFormat
 
 _CHUNK = 64 * 1024
@@ -77,7 +77,7 @@ class EndpointStore:
         finally:
             response.close()
 
-    def apply(self, update: Update) -> QuadDelta | None:
+    def apply(self, update: Update, before: Before = nobody) -> QuadDelta | None:
         """See `Store`.  Raises RequestError or EndpointError; all or nothing as far as the endpoint is."""
         check_update(update.sparql, self._limits)
         graphs = [("using-graph-uri", named_node(graph).value) for graph in update.using_graphs]
@@ -85,13 +85,16 @@ class EndpointStore:
         text = allow_remote(update.sparql, self._sparql)
         if not is_update(text):
             raise MalformedRequest("an update is expected here", code="parsing failed")
+        before(None)
         self._update(text, graphs)
         return None
 
-    def write_graph(self, write: GraphWrite) -> bool:
+    def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """See `Store`.  Raises GraphNotFound, RequestError or EndpointError."""
         there = write.graph is None or self.has_graph(write.graph)
-        self._update(graph_update(write, there=there), [])
+        text = graph_update(write, there=there)
+        before(None)
+        self._update(text, [])
         return not there
 
     def has_graph(self, graph: str) -> bool:

@@ -210,10 +210,14 @@ Message: TypeAlias = Notification | Unsubscribed | Failure
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """The reply to an update; `created` tells a Graph Store write that its graph was not there before."""
+    """The reply to an update; `created` tells a Graph Store write that its graph was not there before.
+
+    `delta` is the exact change, None where a remote store does not tell it.
+    """
 
     notified: int = 0
     created: bool = False
+    delta: QuadDelta | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pyoxigraph
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat
 
-from .errors import GraphNotFound, MalformedRequest, SparqlSyntaxError
+from .errors import GraphNotFound, MalformedRequest, RequestError, SparqlSyntaxError
 from .model import GraphEdit, GraphWrite, QuadDelta, Update
-from .operations import Modify, read_operations
+from .operations import Data, Load, Modify, read_operations
 from .overlay import Overlay
 from .prologues import with_one_prologue
-from .templates import plain_data, read_quads
+from .templates import Template, plain_data, read_quads
 from .tokens import tokens
 from .update_plan import UpdatePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyoxigraph import Quad
 
@@ -41,7 +41,8 @@ _REACHES_OUT = re.compile("LOAD|SERVICE", re.IGNORECASE)
 class Planner:
     """Makes the plans of requests over one store."""
 
-    def __init__(self, base_iri: str, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, base_iri: str, prefixes: Mapping[str, str], load: Callable[[str], list[Quad]]) -> None:
+        self._load = load
         self._base_iri = base_iri
         self._prefixes = dict(prefixes)
         self._declared = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items())
@@ -68,11 +69,23 @@ class Planner:
         prologue, operations = read
         try:
             return UpdatePlan(
-                store, prologue, [_over(one, update) for one in operations], self._options
+                store, prologue, [self._ready(_over(one, update)) for one in operations], self._options
             ).delta()
         except SyntaxError:
             self._parse(text)  # for the position in the sender's own text
             raise
+
+    def _ready(self, operation: Operation) -> Operation:
+        """LOAD becomes the data that it loads."""
+        if not isinstance(operation, Load):
+            return operation
+        try:
+            quads = self._load(operation.source.value)
+        except RequestError:
+            if not operation.silent:
+                raise
+            quads = []
+        return Data(insert=True, template=Template.of(quads, operation.target))
 
     def graph(self, store: pyoxigraph.Store, write: GraphWrite) -> QuadDelta:
         """What a Graph Store operation will change (Graph Store Protocol, 5.3 to 5.5).

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pyoxigraph
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples
 
+from .delta_writer import write_delta
 from .errors import (
     GraphNotFound,
     MalformedRequest,
@@ -23,10 +24,11 @@ from .errors import (
     StoreError,
 )
 from .guard import check_query, check_update
+from .loading import load_document
 from .model import Bindings, GraphEdit, GraphWrite, QuadDelta, Query, QueryForm, Update
-from .prologues import with_one_prologue
+from .planner import Planner
 from .remote import allow_remote
-from .texts import is_update, with_dataset, with_ordered_star
+from .texts import is_update, with_ordered_star
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -55,6 +57,12 @@ class Sink(Protocol):
 
 if TYPE_CHECKING:
     Choose: TypeAlias = Callable[[QueryForm], AnswerFormat]
+    # Told what is about to be written, None where that is not known; not called where the request fails before.
+    Before: TypeAlias = Callable[[QuadDelta | None], None]
+
+
+def nobody(_: QuadDelta | None) -> None:
+    """Nobody wants to know what is about to be written."""
 
 
 class Store(Protocol):
@@ -67,11 +75,11 @@ class Store(Protocol):
     def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
         """Write the answer into `sink` in the format that `choose` picks for its form."""
 
-    def apply(self, update: Update) -> QuadDelta | None:
+    def apply(self, update: Update, before: Before = nobody) -> QuadDelta | None:
         """Carry out an update, all or nothing; None where the exact change is not known."""
         ...
 
-    def write_graph(self, write: GraphWrite) -> bool:
+    def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """Carry out a Graph Store operation, all or nothing; whether the graph is new."""
         ...
 
@@ -93,6 +101,7 @@ class EmbeddedStore:
         self._sparql = sparql
         self._limits = limits
         self._prefixes = tuple(sparql.prefixes.items())
+        self._planner = Planner(sparql.base_iri, sparql.prefixes, lambda url: load_document(url, limits))
         self._durable = bool(config.data)
         self._dirty = False
         self._store = _open(Path(config.data) / "store") if config.data else pyoxigraph.Store()
@@ -116,20 +125,34 @@ class EmbeddedStore:
         except (RuntimeError, OSError, ValueError) as error:
             raise _failed(error, "the query") from error
 
-    def apply(self, update: Update) -> QuadDelta | None:
-        """See `Store`.  Raises RequestError or StoreError; then nothing has changed."""
+    def apply(self, update: Update, before: Before = nobody) -> QuadDelta:
+        """See `Store`; the exact change.  Raises RequestError or StoreError; then nothing has changed."""
         check_update(update.sparql, self._limits)
         for graph in (*update.using_graphs, *update.using_named_graphs):
             named_node(graph)
-        text = allow_remote(with_one_prologue(update.sparql), self._sparql)
-        self._update(with_dataset(Update(text, update.using_graphs, update.using_named_graphs)))
-        return None
+        text = allow_remote(update.sparql, self._sparql)
+        try:
+            delta = self._planner.update(
+                self._store, Update(text, update.using_graphs, update.using_named_graphs)
+            )
+        except SyntaxError as error:
+            raise syntax_error(error, text, update=True) from error
+        except (RuntimeError, OSError, ValueError) as error:
+            raise _failed(error, "the update") from error
+        self._write(delta, before)
+        return delta
 
-    def write_graph(self, write: GraphWrite) -> bool:
+    def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """See `Store`.  Raises GraphNotFound, RequestError or StoreError; then nothing has changed."""
         there = write.graph is None or self.has_graph(write.graph)
-        self._update(graph_update(write, there=there))
+        self._write(self._planner.graph(self._store, write), before)
         return not there
+
+    def _write(self, delta: QuadDelta, before: Before) -> None:
+        before(delta)
+        if delta:
+            write_delta(self._store, delta)
+            self._dirty = True
 
     def has_graph(self, graph: str) -> bool:
         """See `Store`."""
@@ -168,15 +191,6 @@ class EmbeddedStore:
             raise syntax_error(error, query.sparql) from error
         except (RuntimeError, OSError, ValueError) as error:
             raise _failed(error, "the query") from error
-
-    def _update(self, text: str) -> None:
-        try:
-            self._store.update(text, base_iri=self._sparql.base_iri, prefixes=self._sparql.prefixes)
-        except SyntaxError as error:
-            raise syntax_error(error, text, update=True) from error
-        except (RuntimeError, OSError, ValueError) as error:
-            raise _failed(error, "the update") from error
-        self._dirty = True
 
 
 def _open(path: Path) -> pyoxigraph.Store:

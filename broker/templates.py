@@ -19,7 +19,7 @@ from .errors import SparqlSyntaxError
 from .tokens import splice, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from .model import Term
     from .tokens import Token
@@ -79,6 +79,16 @@ class Template:
         ]
         return cls(tuple(found), tuple(variables), tuple(names.values()))  # type: ignore[arg-type]
 
+    @classmethod
+    def of(cls, quads: Iterable[Quad], graph: Graph) -> Template:
+        """Given triples, in one graph."""
+        names: dict[str, str] = {}
+        found = [
+            (*(_place(term, names, {}) for term in (quad.subject, quad.predicate, quad.object)), graph)
+            for quad in quads
+        ]
+        return cls(tuple(found), (), tuple(names.values()))  # type: ignore[arg-type]
+
     def fill(self, values: Mapping[str, Term | None], default: Graph) -> Iterator[Quad]:
         """The quads of one solution; one that is ill-formed or has an unbound place is left out (Update, 3.1.3)."""
         for subject, predicate, object_, graph in self.quads:
@@ -114,7 +124,10 @@ def read_quads(text: str, prologue: str, base_iri: str) -> list[Quad]:
     try:
         return list(
             pyoxigraph.parse(
-                f"{prologue}\n{text}", format=RdfFormat.TRIG, base_iri=base_iri, rename_blank_nodes=True
+                f"{prologue}\n{text}".encode(),
+                format=RdfFormat.TRIG,
+                base_iri=base_iri,
+                rename_blank_nodes=True,
             )
         )
     except SyntaxError as error:

@@ -1,4 +1,4 @@
-"""Changes to SPARQL texts that need no grammar: the order of `SELECT *`, the dataset of an update, what a text is.
+"""Changes to SPARQL texts that need no grammar: the order of `SELECT *`, and what a text is.
 
 Each function leaves a text that it does not understand as it is: Oxigraph will say what is wrong with it.
 """
@@ -9,8 +9,7 @@ from functools import lru_cache
 
 from pyoxigraph import Store
 
-from .errors import MalformedRequest
-from .model import QueryForm, Update
+from .model import QueryForm
 from .tokens import Token, splice, tokens
 
 _UPDATE_WORDS = frozenset(
@@ -89,57 +88,3 @@ def _outermost_star(sparql: str) -> Token | None:
         elif not token.is_word("DISTINCT", "REDUCED"):
             return token if token.text == "*" else None
     return None
-
-
-def with_dataset(update: Update) -> str:
-    """The update's text with its protocol dataset as USING and USING NAMED in every operation that has a WHERE.
-
-    Raises:
-        MalformedRequest: the text names a dataset itself (SPARQL 1.1 Protocol, 2.2.3).
-    """
-    if not update.using_graphs and not update.using_named_graphs:
-        return update.sparql
-    clause = "".join(f" USING <{graph}>" for graph in update.using_graphs)
-    clause += "".join(f" USING NAMED <{graph}>" for graph in update.using_named_graphs)
-    return splice(update.sparql, _UsingWriter(update.sparql, clause).changes())
-
-
-class _UsingWriter:
-    """Finds, at the top level of an update, each WHERE that a dataset belongs to."""
-
-    def __init__(self, sparql: str, clause: str) -> None:
-        self._sparql = sparql
-        self._clause = clause
-        self._tokens = list(tokens(sparql))
-
-    def changes(self) -> list[tuple[int, int, str]]:
-        changes: list[tuple[int, int, str]] = []
-        depth = 0
-        for place, token in enumerate(self._tokens):
-            if token.text == "{":
-                depth += 1
-            elif token.text == "}":
-                depth -= 1
-            elif depth == 0 and token.is_word("USING", "WITH"):
-                raise MalformedRequest(
-                    f"the update has {token.text.upper()} and the request has using-graph-uri: "
-                    "the dataset must be given in one place (SPARQL 1.1 Protocol 2.2.3)"
-                )
-            elif depth == 0 and token.is_word("WHERE"):
-                changes.append(self._where(place))
-        return changes
-
-    def _where(self, place: int) -> tuple[int, int, str]:
-        token = self._tokens[place]
-        if place and self._tokens[place - 1].is_word("DELETE"):
-            # DELETE WHERE has no place for USING: its pattern is its template
-            return (token.start, token.start, f"{self._group(place + 1)}{self._clause} ")
-        return (token.start, token.start, f"{self._clause} ")
-
-    def _group(self, place: int) -> str:
-        depth = 0
-        for token in self._tokens[place:]:
-            depth += {"{": 1, "}": -1}.get(token.text, 0)
-            if depth == 0:
-                return self._sparql[self._tokens[place].start : token.end]
-        return "{}"

@@ -17,6 +17,8 @@ TEXTS = ("broker.complexity", "broker.guard", "broker.prologues", "broker.remote
 # From an update's text to its exact change.
 PLAN = (
     "broker.canonical",
+    "broker.delta_writer",
+    "broker.loading",
     "broker.operations",
     "broker.overlay",
     "broker.planner",
@@ -35,7 +37,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.jpar": ("broker.errors",),
     "broker.config": ("broker.errors", "broker.jpar"),
     **dict.fromkeys(TEXTS, (*VOCABULARY, *SETTINGS, *TEXTS)),
-    **dict.fromkeys(PLAN, (*VOCABULARY, *TEXTS, *PLAN)),
+    **dict.fromkeys(PLAN, (*VOCABULARY, *SETTINGS, *TEXTS, *PLAN)),
     "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *SETTINGS),
     "broker.endpoint": (*VOCABULARY, *STORE),
     "broker.delta_writer": VOCABULARY,

@@ -47,6 +47,6 @@ class EndpointGate:
         if "update" in form and "query" in form:
             raise MalformedRequest("the form has both query and update; one is right")
         if "update" in form:
-            await self._update.form(form, response)
+            await self._update.form(form, request, response)
         else:
             await self._query.answer(request, response, query_of(form, form))

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import MalformedRequest, MethodNotAllowed, UnsupportedMediaType
 from triplewire.broker.model import Update
+from triplewire.broker.wire.quads import encode_quad_delta
 from triplewire.gates.http.request import FORM
 from triplewire.gates.http.response import JSON_TYPE, HttpResponse
 
 if TYPE_CHECKING:
+    from triplewire.broker.model import QuadDelta
     from triplewire.broker.scheduler import Scheduler
     from triplewire.gates.http.request import HttpRequest, Parameters
 
@@ -34,21 +36,37 @@ class UpdateGate:
         Raises:
             BrokerError: nothing has changed.
         """
-        await self._carry_out(await read_update(request), response)
+        await self._carry_out(await read_update(request), request, response)
 
-    async def form(self, form: Parameters, response: HttpResponse) -> None:
+    async def form(self, form: Parameters, request: HttpRequest, response: HttpResponse) -> None:
         """Carry out the update that a form names; see `serve`."""
-        await self._carry_out(update_of(form), response)
+        await self._carry_out(update_of(form), request, response)
 
-    async def _carry_out(self, update: Update, response: HttpResponse) -> None:
+    async def _carry_out(self, update: Update, request: HttpRequest, response: HttpResponse) -> None:
         started = time.perf_counter()
         updated = await self._scheduler.submit(update)
+        assert updated is not None
         milliseconds = (time.perf_counter() - started) * 1e3
-        notified = updated.notified if updated else 0
-        log.info("update ok %.1fms, %d notifications", milliseconds, notified)
+        change = _change(updated.delta)
+        log.info("update ok %.1fms %s, %d notifications", milliseconds, change, updated.notified)
         # isJson as SEPA's engine spells it; its clients look at the status alone
-        body = {"response": {"body": f"Update done, {notified} notifications", "isJson": False}}
-        await response.send(200, JSON_TYPE, json.dumps(body).encode())
+        answer = {"body": f"Update done, {updated.notified} notifications", "isJson": False}
+        body = json.dumps({"response": answer})
+        headers = []
+        if wants_quads(request) and updated.delta is not None:
+            body = f'{body[:-1]}, "quads": {encode_quad_delta(updated.delta)}}}'
+            headers.append(("Preference-Applied", "return=representation"))
+        await response.send(200, JSON_TYPE, body.encode(), headers)
+
+
+def wants_quads(request: HttpRequest) -> bool:
+    """Whether the answer shall carry the quads: `?quads` in the URL, or RFC 7240's `Prefer: return=representation`."""
+    prefer = (request.header("prefer") or "").replace(" ", "").lower()
+    return "return=representation" in prefer or "quads" in request.parameters()
+
+
+def _change(delta: QuadDelta | None) -> str:
+    return "quads unknown" if delta is None else f"+{len(delta.inserted)} -{len(delta.deleted)} quads"
 
 
 async def read_update(request: HttpRequest) -> Update:

@@ -136,7 +136,7 @@ async def test_an_error_of_ours_gives_nothing_away(running, caplog):
     """It is logged with its traceback, and the lane goes on."""
     one = running()
     apply = one.store.apply
-    one.store.apply = lambda _: 1 / 0
+    one.store.apply = lambda *_: 1 / 0
     with pytest.raises(EngineError, match="internal error: the request was not carried out"):
         await one.scheduler.submit(insert(1))
     assert "ZeroDivisionError" in caplog.text
@@ -153,7 +153,7 @@ async def test_a_panic_does_not_stop_the_lane(running, caplog):
     one = running()
     apply = one.store.apply
 
-    def panic(_):
+    def panic(*_):
         raise Panic
 
     one.store.apply = panic

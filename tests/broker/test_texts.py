@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.sparql_strategies import PROLOGUE, data_blocks, queries, updates
 
-from triplewire.broker.errors import MalformedRequest
-from triplewire.broker.model import QueryForm, Update
-from triplewire.broker.texts import first_word, is_update, query_form, with_dataset, with_ordered_star
+from triplewire.broker.model import QueryForm
+from triplewire.broker.texts import first_word, is_update, query_form, with_ordered_star
 
 BASE = "http://localhost/"
 RELAXED = settings(
@@ -191,96 +190,3 @@ def test_white_space_costs_no_more_than_its_length():
     started = time.process_time()
     ordered("SELECT" + " " * 5000 + "?x {}")
     assert time.process_time() - started < 0.2
-
-
-# --- the dataset of an update -----------------------------------------------------------------------------------
-
-DATA = f"""{PROLOGUE} INSERT DATA {{
-    :a :p 0 . :b :p 0
-    GRAPH :g {{ :a :p 1 . :b :q 1 }} GRAPH :h {{ :a :p 2 . :c :p 2 }} GRAPH :i {{ :a :p 3 }} }}"""
-
-
-def after(text):
-    """What a store holds after an update."""
-    store = pyoxigraph.Store()
-    store.update(DATA)
-    store.update(text)
-    return set(store)
-
-
-@pytest.mark.parametrize(
-    ("default", "named"), [(["g"], []), ([], ["h"]), (["g", "h"], []), (["g"], ["h", "i"])]
-)
-@pytest.mark.parametrize(
-    ("plain", "explicit"),
-    [
-        ("INSERT { :x :y ?o } WHERE { ?s :p ?o }", "INSERT { :x :y ?o } @ WHERE { ?s :p ?o }"),
-        (
-            "DELETE { ?s :p ?o } WHERE { ?s :p ?x . BIND(0 AS ?o) }",
-            "DELETE { ?s :p ?o } @ WHERE { ?s :p ?x . BIND(0 AS ?o) }",
-        ),
-        (
-            "DELETE { GRAPH ?g { ?s ?p ?o } } INSERT { ?g :had ?o } where { GRAPH ?g { ?s ?p ?o } }",
-            "DELETE { GRAPH ?g { ?s ?p ?o } } INSERT { ?g :had ?o } @ WHERE { GRAPH ?g { ?s ?p ?o } }",
-        ),
-        ("DELETE WHERE { :a :p ?o }", "DELETE { :a :p ?o } @ WHERE { :a :p ?o }"),
-        (
-            "DELETE WHERE { GRAPH :h { ?s :p ?o # } \n } ?s ?q ?z }",
-            "DELETE { GRAPH :h { ?s :p ?o } ?s ?q ?z } @ WHERE { GRAPH :h { ?s :p ?o } ?s ?q ?z }",
-        ),
-        ("DELETE\n# WHERE {}\nWHERE { ?s ?p 0 }", "DELETE { ?s ?p 0 } @ WHERE { ?s ?p 0 }"),
-        (
-            "INSERT DATA { :n :p 'WHERE USING' } ; INSERT { :x :y ?s } WHERE { ?s :p ?o } ; DELETE WHERE { ?s :q ?o } ; CLEAR GRAPH :i",
-            "INSERT DATA { :n :p 'WHERE USING' } ; INSERT { :x :y ?s } @ WHERE { ?s :p ?o } ; "
-            "DELETE { ?s :q ?o } @ WHERE { ?s :q ?o } ; CLEAR GRAPH :i",
-        ),
-        (
-            "INSERT { :x :y ?n } WHERE { { SELECT (COUNT(*) AS ?n) WHERE { ?s :p ?o } } }",
-            "INSERT { :x :y ?n } @ WHERE { { SELECT (COUNT(*) AS ?n) WHERE { ?s :p ?o } } }",
-        ),
-        ("INSERT { :x :where ?o } WHERE { ?s :p ?o }", "INSERT { :x :where ?o } @ WHERE { ?s :p ?o }"),
-        ("COPY :g TO :j", "COPY :g TO :j"),
-        ("INSERT DATA { :new :p 1 }", "INSERT DATA { :new :p 1 }"),
-    ],
-)
-def test_the_dataset_of_a_request_is_using(plain, explicit, default, named):
-    """The same as writing USING and USING NAMED before each WHERE, and nowhere else."""
-    iri = "http://example.org/{}".format
-    update = Update(PROLOGUE + plain, tuple(map(iri, default)), tuple(map(iri, named)))
-    clause = "".join(f"USING :{name} " for name in default) + "".join(
-        f"USING NAMED :{name} " for name in named
-    )
-    assert after(with_dataset(update)) == after(PROLOGUE + explicit.replace("@", clause))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "WITH :g DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }",
-        "INSERT { :x :y ?o } USING :h WHERE { ?s ?p ?o }",
-        "INSERT { :x :y ?o } using named :h WHERE { ?s ?p ?o }",
-        "INSERT DATA { :a :p 1 } ; WITH :g INSERT { :x :y ?o } WHERE { ?s ?p ?o }",
-    ],
-)
-def test_a_dataset_in_both_places_is_refused(text):
-    """SPARQL 1.1 Protocol, 2.2.3; without the request's own it stays as it is."""
-    assert with_dataset(Update(PROLOGUE + text)) == PROLOGUE + text
-    for graphs in ({"using_graphs": ("http://x/",)}, {"using_named_graphs": ("http://x/",)}):
-        with pytest.raises(MalformedRequest, match="one place"):
-            with_dataset(Update(PROLOGUE + text, **graphs))
-
-
-@pytest.mark.parametrize("text", ["INSERT { :x :using 'WITH' } WHERE { ?s :with <USING> } # USING", ""])
-def test_the_words_elsewhere_are_no_conflict(text):
-    """In names, texts, IRIs and comments."""
-    assert with_dataset(Update(PROLOGUE + text, ("http://x/",))).startswith(PROLOGUE)
-
-
-@given(st.text("{}WHERE USING DELETE;'#<>?x \n"))
-def test_any_text_is_changed_or_refused(text):
-    """Brackets in any disorder included."""
-    try:
-        changed = with_dataset(Update(text, ("http://x/",)))
-    except MalformedRequest:
-        return
-    assert changed.count("WHERE") >= text.count("WHERE")

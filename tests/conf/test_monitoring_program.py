@@ -93,6 +93,7 @@ async def test_each_agent_on_its_own(options, mosquitto, oxigraph, tmp_path):
                 await publish("office/room-1/temperature", value)
             await until_async(lambda: _count(oxigraph.url, STORED), 3)
             await until(lambda: values.read_text().count("\n") >= 1)
+            await asyncio.sleep(0.5)  # the answers to the last updates are on their way back to the agents
     assert "3 messages, 3 updates" in adapter.read_text()
     assert "3 stored" in store.read_text()
 

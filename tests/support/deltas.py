@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyoxigraph
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from pyoxigraph import BaseDirection, BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
@@ -49,6 +50,11 @@ quads = st.builds(
     nodes | blanks | literals | triples,
     st.just(DefaultGraph()) | graphs | st.sampled_from([BlankNode("g")]),
 )
+
+
+def examples(count=100):
+    """So many, however long each takes on a busy machine."""
+    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass
@@ -148,6 +154,7 @@ def record(journal, deltas, store=None, *, client="tester", now=1000.0):
 
 @contextlib.contextmanager
 def fresh_directory():
-    """A directory for one example of Hypothesis."""
-    with tempfile.TemporaryDirectory(prefix="triplewire-") as name:
+    """A directory for one of many examples; in memory where that is to be had, for the many fsyncs."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="triplewire-", dir=memory if memory.is_dir() else None) as name:
         yield Path(name)

@@ -48,7 +48,7 @@ class Running:
         self.gate = threading.Event()
         self.gate.set()
         apply = self.store.apply
-        self.store.apply = lambda update: (self.gate.wait(10), apply(update))[1]
+        self.store.apply = lambda *arguments: (self.gate.wait(10), apply(*arguments))[1]
         self.order = []
         core = Core(self.store, Subscriptions(limits))
         handle = core.handle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 pytestmark = pytest.mark.xdist_group("gates-update")
@@ -156,3 +157,29 @@ def test_relative_iris_resolve_as_in_queries(sparql):
 
     assert sparql.ask("ASK { <hello> <from> 'js' }")
     assert sparql.ask("ASK { <http://localhost/hello> <http://localhost/from> 'js' }")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"params": {"quads": "true"}}, {"headers": {"Prefer": "return=representation"}}],
+    ids=["url", "header"],
+)
+def test_the_answer_carries_the_quads_when_asked(broker, asked):
+    """Exactly what was added and removed, in the shape of SEPA's engine; what was so already is not there."""
+    url = f"{broker.http}/update"
+    httpx.post(url, data={"update": "DROP ALL ; INSERT DATA { <urn:a> <urn:p> 1 }"})
+    text = "DELETE DATA { <urn:a> <urn:p> 1, 5 } ; INSERT DATA { GRAPH <urn:g> { <urn:a> <urn:p> 2 } }"
+    headers = {"Content-Type": "application/sparql-update", **asked.get("headers", {})}
+    found = httpx.post(url, content=text, params=asked.get("params"), headers=headers).json()
+    (added,), (removed,) = found["quads"]["added"], found["quads"]["removed"]
+    assert added["graph"] == {"type": "uri", "value": "urn:g"}
+    assert added["object"]["value"] == "2"
+    assert removed["graph"] == {"type": "uri", "value": "urn:x-arq:DefaultGraphNode"}
+    assert removed["subject"] == {"type": "uri", "value": "urn:a"}
+    assert found["response"]["isJson"] is False
+
+
+def test_the_answer_has_no_quads_unasked(broker):
+    """A load of a million triples is not sent back."""
+    found = httpx.post(f"{broker.http}/update", data={"update": "INSERT DATA { <urn:a> <urn:p> 3 }"}).json()
+    assert "quads" not in found
