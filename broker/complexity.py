@@ -68,6 +68,8 @@ class _Scope:
 
     def cost(self) -> int:
         """The planner's work; for k patterns alone the fourth power of k."""
+        if not self.weight:
+            return 0
         joins, terms = self.weight**2 * self.nodes**2, self.weight**2 * (self.weight + 16) * self.terms // 16
         return (joins + terms + 64) << self.selects
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(
     r"\s*(?P<prologue>(?:PREFIX\s+[^\s:{}<>]*:\s*<[^<>\s]*>\s*|BASE\s*<[^<>\s]*>\s*)*)"
-    r"(?P<kind>INSERT|DELETE)\s+DATA\s*\{(?P<body>.*)\}\s*;?\s*",
+    r"(?P<kind>INSERT|DELETE)\s+DATA\s*\{(?P<body>.*)\}\s*(?:;\s*)?",
     re.IGNORECASE | re.DOTALL,
 )
 # The body is cut at the text's last brace, so what has another operation in it is not plain.

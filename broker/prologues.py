@@ -18,7 +18,7 @@ from .tokens import splice, tokens
 if TYPE_CHECKING:
     from .tokens import Token
 
-_LATER = re.compile(r";(?:\s|#[^\n]*\n)*(?:PREFIX|BASE)\b", re.IGNORECASE)
+_DECLARATION = re.compile("PREFIX|BASE", re.IGNORECASE)
 _SCHEME = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -27,7 +27,8 @@ def with_one_prologue(sparql: str) -> str:
 
     Line numbers remain, for Oxigraph's errors.
     """
-    if _LATER.search(sparql) is None:
+    semicolon = sparql.find(";")
+    if semicolon < 0 or _DECLARATION.search(sparql, semicolon) is None:
         return sparql
     return _Hoist(sparql).text()
 
@@ -66,9 +67,9 @@ class _Hoist:
         if not hoist:
             self._declared[prefix] = iri
             return
-        name = prefix
+        name, number = prefix, len(self._declared)
         while self._declared.get(name, iri) != iri:
-            name = f"n{name}"
+            name, number = f"n{number}{prefix}", number + 1
         if name not in self._declared:
             self._declared[name] = iri
             self._front.append(f"PREFIX {name} {iri} ")

@@ -232,13 +232,22 @@ class Scheduler:
                     job.future.exception()  # a sender that has gone leaves it unread
                 continue
             for subscriber, message in outcome.messages:
-                inbox = self._inboxes.get(subscriber)
-                if inbox is not None:
-                    inbox.put(message)
+                self._put(subscriber, message)
             self.statistics.notifications += len(outcome.messages)
             self.statistics.updates += outcome.reply is not None
             if not job.future.cancelled():
                 job.future.set_result(outcome.reply)
+
+    def _put(self, subscriber: SubscriberId, message: Message) -> None:
+        inbox = self._inboxes.get(subscriber)
+        if inbox is None:
+            return
+        try:
+            inbox.put(message)
+        except Exception:
+            log.exception(
+                "! %d: a message could not be taken", subscriber
+            )  # the others, and the sender, go on
 
     async def close(self, drain_s: float = 10.0) -> None:
         """Refuse what is new, finish what is admitted, stop the threads."""

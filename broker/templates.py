@@ -150,7 +150,7 @@ def plain_data(body: str) -> str | None:
 
 
 _ONE_GRAPH = re.compile(
-    r"\s*GRAPH\s*(?:<[^<>\s]*>|[^\s<>{}\"'#]*:[^\s<>{}\"'#]*)\s*\{[^{}]*\}\s*", re.IGNORECASE
+    r"\s*GRAPH\s*(?:<[^<>\s]*>|[^\s<>{}\"'#:]*:[^\s<>{}\"'#]*)\s*\{[^{}]*\}\s*", re.IGNORECASE
 )
 
 

@@ -5,6 +5,7 @@ RFC 9110, 12.5.1 for Accept; SPARQL 1.1 Protocol 2.1.5 for the formats.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -32,6 +33,11 @@ class AnswerFormat:
 
 
 Formats: TypeAlias = tuple[AnswerFormat, ...]
+
+# What stands between commas and semicolons, which may also stand in quotes (RFC 9110, 5.6.4 and 5.6.6).
+_QUOTED = r'"(?:[^"\\]|\\.)*"?'
+_COMMAS = re.compile(f'(?:[^,"]|{_QUOTED})+')
+_SEMICOLONS = re.compile(f'(?:[^;"]|{_QUOTED})+')
 
 # In the order of preference where Accept leaves the choice: JSON first, as SEPA's clients need.
 JSON = AnswerFormat(
@@ -88,10 +94,10 @@ def negotiate(accept: str | None, formats: Formats) -> AnswerFormat:
 
 def _ranges(accept: str) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
-    for part in accept.split(","):
-        name, _, rest = part.partition(";")
+    for part in _COMMAS.findall(accept):
+        name, *parameters = _SEMICOLONS.findall(part) or [""]
         quality = 1.0
-        for parameter in rest.split(";"):
+        for parameter in parameters:
             key, _, value = parameter.partition("=")
             if key.strip().lower() == "q":
                 quality = _number(value)
@@ -134,7 +140,8 @@ def essence(content_type: str | None) -> str:
 
 def parameter(content_type: str | None, name: str) -> str | None:
     """One parameter of a media type, unquoted."""
-    for part in (content_type or "").split(";")[1:]:
+    parts: list[str] = _SEMICOLONS.findall(content_type or "")
+    for part in parts[1:]:
         key, _, value = part.partition("=")
         if key.strip().lower() == name:
             return value.strip().strip('"')

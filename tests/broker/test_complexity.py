@@ -140,6 +140,7 @@ def test_each_operation_of_an_update_has_its_own_operators():
     assert passes(";".join([one] * 50), operators=5)
     assert cost(";".join([one] * 50)) == 50 * cost(one)
     assert not passes(";".join([f"INSERT {{}} WHERE {{ {'?s ?p ?o . ' * 60} }}"] * 9))
+    assert cost("INSERT DATA { <a> <b> 1 } ; CLEAR ALL ; DELETE DATA { <a> <b> 1 }") == 0
 
 
 @pytest.mark.parametrize(("path", "allowed"), [("<a>*", True), ("((<a>*)+/<b>)*", True), ("(((<a>*)*)*)*", False), ("((((<a>+/<b>)+|<c>)*)?)+", False), ("(<a>*)*/(<b>*)*/(<c>+)+", True)])  # fmt: skip

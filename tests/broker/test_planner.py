@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pyoxigraph
 import pytest
 from pyoxigraph import Store
@@ -149,3 +151,22 @@ def test_what_oxigraph_refuses_is_refused_in_its_words(text):
     with pytest.raises(SyntaxError) as caught:
         changed_by(Update(PROLOGUE + text))
     assert str(caught.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT DATA { } " + " " * 50_000 + "x",
+        "INSERT DATA { GRAPH " + "a:" * 50_000 + " x { } }",
+        " " * 50_000 + "INSERT",
+        "PREFIX" + " " * 50_000 + "a <b> INSERT DATA {}",
+        "INSERT DATA {" + "} " * 50_000 + "x",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_text_costs_no_more_than_its_length(text):
+    """What looks like plain data for long, and is none."""
+    started = time.process_time()
+    with pytest.raises(SyntaxError):
+        changed_by(Update(text))
+    assert time.process_time() - started < 0.5

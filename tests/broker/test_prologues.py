@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from pyoxigraph import Store
 
@@ -78,3 +80,29 @@ def test_lines_remain():
     text = "INSERT DATA { <a> <b> 1 } ;\nPREFIX ex: <http://x/>\nINSERT DATA { ex:a\nex:b }"
     with pytest.raises(SyntaxError, match="error at 4:"):
         Store().update(with_one_prologue(text), base_iri="http://base/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT DATA {} ;" + "#;\n" * 50_000,
+        "INSERT DATA {} " + ";\n#" * 50_000,
+        "".join(f"INSERT DATA {{}} ; PREFIX a: <http://x/{number}> " for number in range(3000)),
+    ],
+    ids=["comments", "semicolons", "prefixes"],
+)
+def test_a_text_costs_no_more_than_its_length(text):
+    """Semicolons in comments, and one prefix declared again and again."""
+    started = time.process_time()
+    with_one_prologue(text)
+    assert time.process_time() - started < 0.5
+
+
+def test_a_prefix_may_be_declared_again_and_again():
+    """Whatever names the others have."""
+    declared = ["a:", "n1a:", "n2a:", "a:", "a:", "n1a:"]
+    updates = [
+        f"PREFIX {name} <http://x/{number}/> INSERT DATA {{ {name}s {name}p {number} }}"
+        for number, name in enumerate(declared)
+    ]
+    assert quads_after(with_one_prologue(" ; ".join(updates))) == quads_after(*updates)

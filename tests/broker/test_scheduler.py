@@ -144,6 +144,16 @@ async def test_an_error_of_ours_gives_nothing_away(running, caplog):
     assert await one.scheduler.submit(insert(1)) == Updated()
 
 
+async def test_an_inbox_that_fails_harms_nobody_else(running, caplog):
+    """The other subscribers are told, and the sender gets its reply."""
+    one = running()
+    (broken, _), (inbox, _) = await one.subscribed(), await one.subscribed()
+    broken.put = lambda _: 1 / 0
+    assert await one.scheduler.submit(insert(1)) == Updated(notified=2)
+    assert len(inbox.messages) == 2
+    assert "ZeroDivisionError" in caplog.text
+
+
 class Panic(BaseException):
     """What pyo3 raises for a panic is no Exception."""
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, CanonicalizationAlgorithm, Dataset, Quad
 from support.sparql_strategies import PROLOGUE, constructs, data_blocks, updates
 from support.stores import EX, embedded
+from w3c.isomorphism import isomorphic
 
 from triplewire.broker.errors import BrokerError, SparqlSyntaxError
 from triplewire.broker.model import Query, Update
@@ -34,7 +35,12 @@ def graph(rows):
     return set(dataset)
 
 
-def same(store, text):
+def by_canonical_form(left, right):
+    """Right for triple terms; takes for ever where many nodes are alike."""
+    return graph(left) == graph(right)
+
+
+def same(store, text, alike=by_canonical_form):
     """The two graphs are one; the stable rows."""
     query = Query(PROLOGUE + text)
     construct = StableConstruct.of(query)
@@ -42,7 +48,7 @@ def same(store, text):
     stable = construct.evaluate(store)
     assert stable.vars == ("subject", "predicate", "object")
     assert len(set(stable.rows)) == len(stable.rows)
-    assert graph(stable.rows) == graph(store.evaluate(query).rows)
+    assert alike(stable.rows, store.evaluate(query).rows)
     return stable.rows
 
 
@@ -89,7 +95,7 @@ def test_the_graph_is_oxigraphs_on_random_data(data, text):
     except BrokerError:
         return
     if StableConstruct.of(Query(PROLOGUE + text)) is not None:
-        same(store, text)
+        same(store, text, isomorphic)
 
 
 @RELAXED

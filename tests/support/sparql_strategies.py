@@ -118,6 +118,15 @@ selects = st.one_of(
         groups(1),
     ),
     st.builds("SELECT {} WHERE {{ {} }} ORDER BY {}".format, projections, groups(), variables),
+    # what a slice holds is sure where rows that tie are equal
+    st.builds(
+        "SELECT (STR({}) AS ?t) WHERE {{ {} }} ORDER BY {} LIMIT {} OFFSET {}".format,
+        variables,
+        groups(),
+        st.sampled_from(["?t", "DESC(?t)"]),
+        st.integers(0, 3),
+        st.integers(0, 2),
+    ),
 )
 asks = st.builds("ASK {{ {} }}".format, groups())
 templates = st.sampled_from(

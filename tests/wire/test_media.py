@@ -91,6 +91,10 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
         ("application/json;q=nonsense, text/csv;q=0.1", CSV, None),
         ("application/json;q=nan, text/csv;q=0.1", CSV, None),
         ("application/json;q=-1, text/csv;q=0.1", CSV, None),
+        # what stands in quotes separates nothing
+        ('application/ld+json;profile="a,b";q=0.1, text/turtle;q=0.5, text/csv', CSV, TURTLE),
+        ('application/ld+json;profile="a;q=0", */*;q=0.1', JSON, JSON_LD),
+        ('application/ld+json;profile="\\",text/turtle', None, JSON_LD),
         # none
         ("text/html", None, None),
         ("image/*", None, None),
@@ -191,6 +195,7 @@ def test_what_has_no_reader_is_refused(content_type, said):
         ("a/b;charset", "a/b", ""),
         ("a/b;charset=", "a/b", ""),
         ("a/b; boundary=charset; charset = latin-1 ", "a/b", "latin-1"),
+        ('a/b; boundary="x;charset=y"; charset=z', "a/b", "z"),
     ],
 )
 def test_a_media_type_and_its_parameters(content_type, kind, charset):
