@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -23,21 +24,25 @@ from triplewire.gates.web.pages import application
 from triplewire.gates.websocket.server import WebSocketGate, listen, upgraded
 
 from .core import Core
+from .dataset.opening import open_dataset
 from .endpoint import EndpointStore
 from .errors import StoreError
+from .journal.repair import repair as repair_journal
 from .scheduler import Scheduler
 from .store import EmbeddedStore
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from websockets.asyncio.server import Server
 
-    from .config import Config
+    from .config import Config, JournalConfig
     from .store import Store
 
 log = logging.getLogger("triplewire.broker.app")
+
+_KEEP_S = 0.25  # how often is looked whether a snapshot or a renewal is due
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ def open_store(config: Config) -> Store:
     """
     if config.store.query_endpoint:
         return EndpointStore(config.store, config.sparql, config.limits)
-    return EmbeddedStore(config.store, config.sparql, config.limits)
+    return EmbeddedStore(open_dataset(config.store, config.journal), config.sparql, config.limits)
 
 
 class _Uvicorn(uvicorn.Server):
@@ -130,7 +135,7 @@ async def running(config: Config) -> AsyncIterator[Listening]:
         websockets = await listen(gate.handle, config.websocket, config.limits.message_bytes)
         try:
             async with _http(config, broker, websockets) as http:
-                async with _flushing(store, config.store.flush_s):
+                async with _kept(store, config.journal):
                     yield Listening(http, _address(config.websocket.host, websockets.sockets[0]))
                 await broker.scheduler.close()
         finally:
@@ -187,20 +192,26 @@ def _address(host: str, bound: socket.socket) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _flushing(store: Store, every_s: float) -> AsyncIterator[None]:
-    async def flush() -> None:
-        while True:
-            await asyncio.sleep(every_s)
-            try:
-                await asyncio.to_thread(store.flush)
-            except StoreError:
-                log.exception("! the store can't be flushed")
-
-    task = asyncio.create_task(flush())
+async def _kept(store: Store, config: JournalConfig) -> AsyncIterator[None]:
+    """What happens in the background: syncing in time, even while the rest takes its time."""
+    tasks = [
+        asyncio.create_task(_every(config.fsync_s, store.sync)),
+        asyncio.create_task(_every(_KEEP_S, store.keep)),
+    ]
     try:
         yield
     finally:
-        task.cancel()
+        for task in tasks:
+            task.cancel()
+
+
+async def _every(seconds: float, work: Callable[[], None]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await asyncio.to_thread(work)
+        except StoreError:
+            log.exception("! in the background")
 
 
 async def serve(config: Config) -> None:
@@ -223,7 +234,7 @@ def announcement(config: Config, listening: Listening) -> list[str]:
     if config.store.query_endpoint:
         kept = f"at {config.store.query_endpoint}"
     elif config.store.data:
-        kept = f"on disk in {config.store.data}"
+        kept = f"in {config.store.data}" + (", answered from disk" if config.store.engine == "disk" else "")
     else:
         kept = "in memory only: nothing outlives this process (--data DIR keeps it)"
     return [
@@ -235,11 +246,12 @@ def announcement(config: Config, listening: Listening) -> list[str]:
     ]
 
 
-def run(config: Config) -> None:
-    """Configure logging, raise the limit of open files, and serve.
+def run(config: Config, *, repair: bool = False) -> None:
+    """Configure logging, raise the limit of open files, and serve; `repair` a damaged journal first.
 
     Raises:
         StoreError: the store can't be opened.
+        JournalDamaged: what is kept can't be trusted, and `repair` was not asked for.
         OSError: a port can't be opened.
     """
     logging.basicConfig(
@@ -252,6 +264,9 @@ def run(config: Config) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if repair and config.store.data:
+        for finding in repair_journal(Path(config.store.data)).findings:
+            log.warning("= repair: %s", finding)
     with asyncio.Runner(loop_factory=_event_loop()) as runner:
         runner.run(serve(config))
 

@@ -67,16 +67,34 @@ class PathsConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """The dataset: in memory, on disk under `data`, or behind a remote SPARQL 1.1 endpoint."""
+    """The dataset: in memory, kept by a journal under `data`, or behind a remote SPARQL 1.1 endpoint."""
 
     data: str = ""
-    flush_s: float = 1.0
+    engine: str = "memory"
+    flush_s: float = 30.0
     query_endpoint: str = ""
     update_endpoint: str = ""
     endpoint_timeout_s: float = 30.0
     endpoint_connections: int = 16
     query_method: str = "POST"
     update_method: str = "POST"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalConfig:
+    """How safe, how large and how old; sizes and ages are of files that a snapshot has made dispensable.
+
+    `fsync` says when what was appended is made safe from a loss of power: before each answer ("always"), every
+    `fsync_s` ("interval"), or when the system likes ("never").  The death of the process loses nothing in any case.
+    """
+
+    fsync: str = "interval"
+    fsync_s: float = 1.0
+    segment_bytes: int = 64 * 1024 * 1024
+    keep_bytes: int = 1024 * 1024 * 1024
+    keep_s: float = 7 * 24 * 3600.0
+    snapshot_bytes: int = 96 * 1024 * 1024
+    snapshots_kept: int = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +160,7 @@ class Config:
     websocket: WebSocketConfig = field(default_factory=WebSocketConfig)
     paths: PathsConfig = field(default_factory=PathsConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    journal: JournalConfig = field(default_factory=JournalConfig)
     sparql: SparqlConfig = field(default_factory=SparqlConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
@@ -283,6 +302,9 @@ def _table(value: Any, path: str) -> dict[str, str]:
 _AT_LEAST_ONE = (
     "scheduler.queue_size",
     "scheduler.readers",
+    "journal.segment_bytes",
+    "journal.snapshot_bytes",
+    "journal.snapshots_kept",
     "limits.sockets",
     "limits.outbox_messages",
     "limits.nesting",
@@ -290,6 +312,8 @@ _AT_LEAST_ONE = (
 )
 _CHOICES = types.MappingProxyType(
     {
+        "store.engine": ("memory", "disk"),
+        "journal.fsync": ("always", "interval", "never"),
         "store.query_method": ("GET", "POST", "URL_ENCODED_POST"),
         "store.update_method": ("POST", "URL_ENCODED_POST"),
         "log.level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
@@ -314,7 +338,13 @@ def _check_ranges(config: Config) -> None:
     for path, choices in _CHOICES.items():
         if settings[path] not in choices:
             raise ConfigError(f"{path} must be one of {', '.join(choices)}, not {settings[path]!r}")
-    if bool(config.store.query_endpoint) != bool(config.store.update_endpoint):
+    _check_store(config.store)
+
+
+def _check_store(store: StoreConfig) -> None:
+    if bool(store.query_endpoint) != bool(store.update_endpoint):
         raise ConfigError("store.query_endpoint and store.update_endpoint belong together")
-    if config.store.query_endpoint and config.store.data:
+    if store.engine == "disk" and not store.data:
+        raise ConfigError('store.engine = "disk" needs a directory: store.data')
+    if store.query_endpoint and store.data:
         raise ConfigError("store.data and store.query_endpoint exclude each other: one store, one place")

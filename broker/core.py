@@ -50,6 +50,10 @@ class Core:
         Raises:
             BrokerError: what the sender is told; then nothing has changed.
         """
+        with self._store.quiet:
+            return self._handle(request)
+
+    def _handle(self, request: Request) -> Outcome:
         match request:
             case Update():
                 return self._write(lambda before: self._apply(request, before))

@@ -6,6 +6,7 @@ stable as the endpoint keeps them: where it invents new labels for each answer, 
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -42,6 +43,8 @@ class EndpointStore:
         pool = httpx.Limits(
             max_connections=config.endpoint_connections, max_keepalive_connections=config.endpoint_connections
         )
+        self.quiet = Lock()
+        self.answers_when_synced = False
         self._http = httpx.Client(timeout=config.endpoint_timeout_s, limits=pool)
 
     def evaluate(self, query: Query) -> Bindings:
@@ -104,8 +107,11 @@ class EndpointStore:
         response = self._send(self._query_request(asked, JSON.media_type), stream=False)
         return self._rows(response.content) == Bindings(("boolean",), ((pyoxigraph.Literal(True),),))
 
-    def flush(self) -> None:
+    def sync(self) -> None:
         """The endpoint keeps its own promises."""
+
+    def keep(self) -> None:
+        """Nothing is kept here."""
 
     def close(self) -> None:
         """See `Store`."""

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from .answer import Answer, call_on
-from .errors import BrokerError, DeadlineExceeded, EngineError, ShuttingDown, TooManyRequests, without_frames
+from .errors import (
+    BrokerError,
+    DeadlineExceeded,
+    EngineError,
+    ShuttingDown,
+    StoreError,
+    TooManyRequests,
+    without_frames,
+)
 from .model import Leave, Outcome
 from .threads import Workers
 
@@ -44,6 +52,9 @@ class _Job:
     request: Request
     future: asyncio.Future[Updated | None]
     deadline: float
+    failure: BrokerError | None = (
+        None  # of what comes after the core's part; what it led to is delivered all the same
+    )
 
 
 @dataclass(slots=True)
@@ -82,6 +93,9 @@ class Scheduler:
         self._idle.set()
         self.statistics = Statistics()
         self._lane = Workers(1, "core")
+        # Between the core and the answers, where those wait for the disk.
+        self._handled: deque[tuple[_Job, Outcome | BrokerError]] = deque()
+        self._syncer = Workers(1, "sync") if store.answers_when_synced else None
         self._readers = Workers(config.readers, "reader")
 
     @property
@@ -201,7 +215,31 @@ class Scheduler:
         self._busy_since = time.monotonic()
         outcome = self._handle(job)
         self._busy_since = None
+        if self._syncer is not None:
+            self._handled.append((job, outcome))
+            self._syncer.submit(self._sync)
+            return
         self._finished.append((job, outcome))
+        call_on(self._loop, self._deliver)
+
+    def _sync(self) -> None:
+        """On the syncing thread: one sync for all that the core did while the last one ran."""
+        count = len(self._handled)
+        if not count:
+            return
+        failure: BrokerError | None = None
+        try:
+            self._store.sync()
+        except StoreError as error:
+            log.exception("! syncing")
+            failure = without_frames(
+                StoreError(f"it was written, but may not outlive a loss of power: {error.description}")
+            )
+        for _ in range(count):
+            job, outcome = self._handled.popleft()
+            if isinstance(outcome, Outcome) and outcome.reply is not None:
+                job.failure = failure
+            self._finished.append((job, outcome))
         call_on(self._loop, self._deliver)
 
     def _handle(self, job: _Job) -> Outcome | BrokerError:
@@ -226,17 +264,22 @@ class Scheduler:
             self._admitted -= 1
             self._check_idle()
             if isinstance(outcome, BrokerError):
-                self.statistics.failed += 1
-                if not job.future.cancelled():
-                    job.future.set_exception(outcome)
-                    job.future.exception()  # a sender that has gone leaves it unread
+                self._fail(job, outcome)
                 continue
             for subscriber, message in outcome.messages:
                 self._put(subscriber, message)
             self.statistics.notifications += len(outcome.messages)
             self.statistics.updates += outcome.reply is not None
-            if not job.future.cancelled():
+            if job.failure is not None:
+                self._fail(job, job.failure)
+            elif not job.future.cancelled():
                 job.future.set_result(outcome.reply)
+
+    def _fail(self, job: _Job, error: BrokerError) -> None:
+        self.statistics.failed += 1
+        if not job.future.cancelled():
+            job.future.set_exception(error)
+            job.future.exception()  # a sender that has gone leaves it unread
 
     def _put(self, subscriber: SubscriberId, message: Message) -> None:
         inbox = self._inboxes.get(subscriber)
@@ -264,3 +307,6 @@ class Scheduler:
         self._lane.stop()
         self._readers.stop()
         await asyncio.to_thread(self._lane.join, 1.0)
+        if self._syncer is not None:
+            self._syncer.stop()
+            await asyncio.to_thread(self._syncer.join, 1.0)

@@ -8,13 +8,11 @@ any thread, on a snapshot; writes come from the core thread only (concurrent upd
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyoxigraph
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples
 
-from .delta_writer import write_delta
 from .errors import (
     GraphNotFound,
     MalformedRequest,
@@ -32,8 +30,10 @@ from .texts import is_update, with_ordered_star
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from threading import Lock
 
-    from .config import LimitsConfig, SparqlConfig, StoreConfig
+    from .config import LimitsConfig, SparqlConfig
+    from .dataset.dataset import Dataset
     from .model import Row
     from .wire.media import AnswerFormat
 
@@ -87,8 +87,21 @@ class Store(Protocol):
         """Whether the named graph is there."""
         ...
 
-    def flush(self) -> None:
-        """Make what was written safe from a loss of power."""
+    @property
+    def quiet(self) -> Lock:
+        """Held by the core thread while it handles a request."""
+        ...
+
+    @property
+    def answers_when_synced(self) -> bool:
+        """Whether what was written must be made safe from a loss of power (`sync`) before it is answered."""
+        ...
+
+    def sync(self) -> None:
+        """Make what was written safe from a loss of power; on any thread."""
+
+    def keep(self) -> None:
+        """Do what is due in the background; on one thread that is not the core's."""
 
     def close(self) -> None:
         """Flush, and let go of files and connections."""
@@ -97,14 +110,17 @@ class Store(Protocol):
 class EmbeddedStore:
     """Oxigraph in this process."""
 
-    def __init__(self, config: StoreConfig, sparql: SparqlConfig, limits: LimitsConfig) -> None:
+    def __init__(self, dataset: Dataset, sparql: SparqlConfig, limits: LimitsConfig) -> None:
+        self.dataset = dataset
         self._sparql = sparql
         self._limits = limits
         self._prefixes = tuple(sparql.prefixes.items())
         self._planner = Planner(sparql.base_iri, sparql.prefixes, lambda url: load_document(url, limits))
-        self._durable = bool(config.data)
-        self._dirty = False
-        self._store = _open(Path(config.data) / "store") if config.data else pyoxigraph.Store()
+
+    @property
+    def quiet(self) -> Lock:
+        """See `Store`."""
+        return self.dataset.quiet
 
     def evaluate(self, query: Query) -> Bindings:
         """See `Store`.  Raises RequestError or StoreError."""
@@ -133,7 +149,7 @@ class EmbeddedStore:
         text = allow_remote(update.sparql, self._sparql)
         try:
             delta = self._planner.update(
-                self._store, Update(text, update.using_graphs, update.using_named_graphs)
+                self.dataset.store, Update(text, update.using_graphs, update.using_named_graphs)
             )
         except SyntaxError as error:
             raise syntax_error(error, text, update=True) from error
@@ -145,33 +161,34 @@ class EmbeddedStore:
     def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """See `Store`.  Raises GraphNotFound, RequestError or StoreError; then nothing has changed."""
         there = write.graph is None or self.has_graph(write.graph)
-        self._write(self._planner.graph(self._store, write), before)
+        self._write(self._planner.graph(self.dataset.store, write), before)
         return not there
 
     def _write(self, delta: QuadDelta, before: Before) -> None:
         before(delta)
         if delta:
-            write_delta(self._store, delta)
-            self._dirty = True
+            self.dataset.write(delta)
 
     def has_graph(self, graph: str) -> bool:
         """See `Store`."""
-        return self._store.contains_named_graph(named_node(graph))
+        return self.dataset.store.contains_named_graph(named_node(graph))
 
-    def flush(self) -> None:
-        """See `Store`; about 20 to 50 ms on disk, nothing in memory."""
-        if self._durable and self._dirty:
-            self._dirty = False
-            try:
-                self._store.flush()
-            except OSError as error:
-                self._dirty = True
-                raise StoreError(f"flushing the store failed: {_short(error)}") from error
+    @property
+    def answers_when_synced(self) -> bool:
+        """See `Store`."""
+        return self.dataset.answers_when_synced
+
+    def sync(self) -> None:
+        """See `Store`.  Raises StoreError."""
+        self.dataset.sync()
+
+    def keep(self) -> None:
+        """See `Store`."""
+        self.dataset.keep()
 
     def close(self) -> None:
-        """See `Store`."""
-        self.flush()
-        del self._store  # Oxigraph has no close: the files are let go of with the last reference
+        """See `Store`.  Raises StoreError."""
+        self.dataset.close()
 
     def _query(self, query: Query) -> QuerySolutions | QueryBoolean | QueryTriples:
         check_query(query.sparql, self._limits)
@@ -184,21 +201,13 @@ class EmbeddedStore:
             options["use_default_graph_as_union"] = True
         try:
             ordered = with_ordered_star(text, self._sparql.base_iri, self._prefixes)
-            return self._store.query(
+            return self.dataset.store.query(
                 ordered, base_iri=self._sparql.base_iri, prefixes=self._sparql.prefixes, **options
             )
         except SyntaxError as error:
             raise syntax_error(error, query.sparql) from error
         except (RuntimeError, OSError, ValueError) as error:
             raise _failed(error, "the query") from error
-
-
-def _open(path: Path) -> pyoxigraph.Store:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        return pyoxigraph.Store(str(path))
-    except OSError as error:
-        raise StoreError(f"the store in {path} can't be opened: {_short(error)}") from error
 
 
 def named_node(iri: str) -> NamedNode:

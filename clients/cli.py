@@ -11,8 +11,16 @@ import sys
 
 import click
 
-from triplewire.broker.errors import BrokerError, ClientError, ConfigError, ConnectionLost, ProfileError
+from triplewire.broker.errors import (
+    BrokerError,
+    ClientError,
+    ConfigError,
+    ConnectionLost,
+    JournalDamaged,
+    ProfileError,
+)
 
+from .cli_journal import journal
 from .cli_jsap import jsap
 from .cli_load import load
 from .cli_query import query
@@ -30,7 +38,7 @@ def cli() -> None:
     """Know when the answer to a question changes: a SPARQL event broker and its clients."""
 
 
-for command in (serve, query, update, subscribe, load, jsap):
+for command in (serve, query, update, subscribe, load, jsap, journal):
     cli.add_command(command)
 
 
@@ -63,7 +71,7 @@ def run(arguments: list[str]) -> int:
         return _failed(error, USAGE)
     except ConnectionLost as error:
         return _failed(error, UNREACHABLE)
-    except (BrokerError, ClientError, ProfileError, click.ClickException, OSError) as error:
+    except (BrokerError, ClientError, JournalDamaged, ProfileError, click.ClickException, OSError) as error:
         return _failed(error, REFUSED)
     return result if isinstance(result, int) else 0
 

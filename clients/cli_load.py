@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 import click
-from pyoxigraph import NamedNode, RdfFormat, Store, parse
+from pyoxigraph import RdfFormat, parse
 from rich.console import Console
 from rich.progress import Progress
 
@@ -31,24 +31,36 @@ EXTENSIONS = ".nt, .nq, .ttl, .trig, .rdf, .jsonld, each also with .gz"
     "--data", type=click.Path(path_type=Path), help="Load into the directory of a broker that is not running."
 )
 @click.option(
+    "--engine",
+    type=click.Choice(["memory", "disk"]),
+    help="With --data: the engine that the broker will use.  [as the directory is; memory for a new one]",
+)
+@click.option(
     "--graph", metavar="IRI", help="The graph for triples that are in none; else the default graph."
 )
 @click.option("--batch-bytes", default=BATCH_BYTES, show_default=True, help="About the size of one request.")
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-def load(url: str, data: Path | None, graph: str | None, batch_bytes: int, files: tuple[Path, ...]) -> None:
+def load(  # noqa: PLR0913, PLR0917 - one for each option
+    url: str,
+    data: Path | None,
+    engine: str | None,
+    graph: str | None,
+    batch_bytes: int,
+    files: tuple[Path, ...],
+) -> None:
     """Load RDF files: N-Triples, N-Quads, Turtle, TriG, RDF/XML and JSON-LD by their extension, also gzipped.
 
     A file is sent in batches, one update each: subscribers hear of each batch, and after an error the batches before
     it are there.  Triples that share a blank node go together, at the end of the file.
 
-    With --data the file is read right into the database in DIR/store, much faster; nobody is told.
+    With --data a file goes into the directory of a broker that is not running, much faster, as a whole or not at all.
     """
     formats = {file: _format(file) for file in files}
     with _progress(files) as advance:
         if data is not None:
-            _offline(formats, data, graph, advance)
+            _offline(formats, data, engine, graph, advance)
         else:
             _online(formats, url, graph, batch_bytes, advance)
 
@@ -80,26 +92,22 @@ def _send(client: SparqlClient, batch: Batch) -> None:
 
 
 def _offline(
-    formats: dict[Path, RdfFormat], data: Path, graph: str | None, advance: Callable[[int], None]
+    formats: dict[Path, RdfFormat],
+    data: Path,
+    engine: str | None,
+    graph: str | None,
+    advance: Callable[[int], None],
 ) -> None:
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-        store = Store(str(data / "store"))
-    except OSError as error:
-        raise click.ClickException(f"{data} can't be opened; is a broker running on it? {error}") from error
-    for file, format_ in formats.items():
-        try:
-            with _opened(file, advance) as source:
-                store.bulk_load(
-                    source,
-                    format_,
-                    base_iri=file.resolve().as_uri(),
-                    to_graph=NamedNode(graph) if graph is not None else None,
-                    lenient=False,
-                )
-        except (SyntaxError, EOFError, gzip.BadGzipFile) as error:
-            raise click.ClickException(f"{file}: {error}") from error
-    store.flush()
+    # Here, so that the other commands load no engine.
+    from triplewire.broker.dataset.offline import OfflineLoad  # noqa: PLC0415
+
+    with OfflineLoad(data, engine) as into:
+        for file, format_ in formats.items():
+            try:
+                with _opened(file, advance) as source:
+                    into.load(source, format_, file.resolve().as_uri(), graph)
+            except (SyntaxError, EOFError, gzip.BadGzipFile) as error:
+                raise click.ClickException(f"{file}: {error}") from error
     print(f"loaded into {data}", file=sys.stderr)
 
 

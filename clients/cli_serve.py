@@ -18,6 +18,9 @@ import click
 @click.option(
     "--endpoint-jpar", type=click.Path(path_type=Path), help="The SPARQL endpoint behind a SEPA engine."
 )
+@click.option(
+    "--repair", is_flag=True, help="Where the journal is damaged, go on without that part; it is set aside."
+)
 @click.option("--set", "settings", metavar="SECTION.KEY=VALUE", multiple=True, help="Any one setting.")
 def serve(  # noqa: PLR0913 - one for each option
     config_path: Path | None,
@@ -29,6 +32,7 @@ def serve(  # noqa: PLR0913 - one for each option
     ws_port: int | None,
     engine_jpar: Path | None,
     endpoint_jpar: Path | None,
+    repair: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Run a broker until it is told to stop (SIGTERM, Ctrl-C)."""
@@ -51,5 +55,6 @@ def serve(  # noqa: PLR0913 - one for each option
             overrides=[*overrides, *settings],
             engine_jpar=engine_jpar,
             endpoint_jpar=endpoint_jpar,
-        )
+        ),
+        repair=repair,
     )

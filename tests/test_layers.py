@@ -25,7 +25,9 @@ PLAN = (
     "broker.templates",
     "broker.update_plan",
 )
-STORE = ("broker.store", "broker.endpoint", *TEXTS, *PLAN, *SETTINGS)
+# Exact changes, kept.
+KEPT = ("broker.dataset", "broker.journal")
+STORE = ("broker.store", "broker.endpoint", *TEXTS, *PLAN, *KEPT, *SETTINGS)
 
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
 ARROWS: dict[str, tuple[str, ...]] = {
@@ -38,10 +40,11 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.config": ("broker.errors", "broker.jpar"),
     **dict.fromkeys(TEXTS, (*VOCABULARY, *SETTINGS, *TEXTS)),
     **dict.fromkeys(PLAN, (*VOCABULARY, *SETTINGS, *TEXTS, *PLAN)),
-    "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *SETTINGS),
+    "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *KEPT, *SETTINGS),
     "broker.endpoint": (*VOCABULARY, *STORE),
     "broker.delta_writer": VOCABULARY,
     "broker.journal": (*VOCABULARY, "broker.config"),
+    "broker.dataset": (*VOCABULARY, "broker.config", "broker.delta_writer", "broker.journal"),
     "broker.subscriptions": (*VOCABULARY, "broker.config", "spu"),
     "broker.core": (*VOCABULARY, *STORE, "broker.subscriptions", "spu"),
     "broker.threads": (),
@@ -52,6 +55,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "jsap": VOCABULARY,
     "clients": (*VOCABULARY, "jsap"),
     "clients.cli_serve": (*VOCABULARY, "jsap", "broker.app", "broker.config"),
+    "clients.cli_journal": (*VOCABULARY, "broker.journal"),
+    "clients.cli_load": (*VOCABULARY, "jsap", "clients", "broker.dataset"),
     "conf": (*VOCABULARY, "jsap", "clients"),
 }
 ASYNCIO = ("gates", "clients", "conf", "broker.scheduler", "broker.answer", "broker.app")

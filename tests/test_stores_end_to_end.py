@@ -138,7 +138,7 @@ def test_a_data_directory_that_is_in_use_is_told(tmp_path):
     """Two brokers on one directory: the second says so in one line, and ends."""
     broker = RunningBroker.start("--data", str(tmp_path / "data"), memory=False)
     try:
-        with pytest.raises(RuntimeError, match="can't be opened"):
+        with pytest.raises(RuntimeError, match="in use by another broker"):
             RunningBroker.start("--data", str(tmp_path / "data"), memory=False)
     finally:
         broker.stop()

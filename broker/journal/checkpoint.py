@@ -13,7 +13,8 @@ from .snapshot_writer import write_draft
 if TYPE_CHECKING:
     import pyoxigraph
 
-    from .config import JournalConfig
+    from triplewire.broker.config import JournalConfig
+
     from .journal import Journal
 
 _SETTLE_S = 60.0

@@ -24,3 +24,11 @@ def write_synced(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def write_replaced(path: Path, data: bytes) -> None:
+    """A whole file in place of the old one: after a loss of power there is one of the two."""
+    draft = path.with_name(f"{path.name}.draft")
+    write_synced(draft, data)
+    draft.replace(path)
+    sync_folder(path.parent)

@@ -16,6 +16,7 @@ from .files import sync_folder
 from .lock import DirectoryLock
 from .reader import JournalReader
 from .record import Record, encode
+from .repair import set_aside
 from .segment import FOLDER
 from .segments import Segments
 from .snapshot import snapshot_sequences
@@ -23,9 +24,8 @@ from .snapshot import snapshot_sequences
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from triplewire.broker.config import JournalConfig
     from triplewire.broker.model import QuadDelta
-
-    from .config import JournalConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,20 @@ class Journal:
         except (StoreError, JournalDamaged):
             lock.release()
             raise
+
+    def begin_after(self, sequence: int) -> None:
+        """Begin anew behind a snapshot of that number; all segments there are, are set aside.
+
+        Raises:
+            OSError: they can't be.
+        """
+        self._segments.close()
+        set_aside(self.directory)
+        self._segments = Segments(self.directory, self._config)
+        self._last = self._settled = sequence
+        self._last_bytes = 0
+        self._appended_records = self._appended_bytes = self._synced_bytes = 0
+        self._snapshot_at = 0
 
     @property
     def last_sequence(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .config import JournalConfig
+    from triplewire.broker.config import JournalConfig
 
 
 class StoredSegment(NamedTuple):

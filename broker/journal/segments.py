@@ -18,7 +18,7 @@ from .segment_writer import SegmentWriter
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .config import JournalConfig
+    from triplewire.broker.config import JournalConfig
 
 
 @dataclass(frozen=True, slots=True)

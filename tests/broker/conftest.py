@@ -13,14 +13,15 @@ from triplewire.broker.core import Core
 from triplewire.broker.subscriptions import Subscriptions
 
 
-@pytest.fixture(params=["memory", "disk", "endpoint"])
+@pytest.fixture(params=["memory", "journal", "disk", "endpoint"])
 def any_store(request, tmp_path):
     """A store of each kind, with a few triples in three graphs."""
     if request.param == "endpoint":
         oxigraph = request.getfixturevalue("oxigraph")
         store = remote(oxigraph.query, oxigraph.update)
     else:
-        store = embedded(data=str(tmp_path / "data") if request.param == "disk" else "")
+        data = "" if request.param == "memory" else str(tmp_path / "data")
+        store = embedded(data=data, engine="disk" if request.param == "disk" else "memory")
     yield fill(store)
     store.close()
 

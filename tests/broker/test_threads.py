@@ -77,7 +77,8 @@ def test_the_stack_size_is_for_these_threads_only():
 
 DEEPEST = """
 import sys, threading
-from triplewire.broker.config import LimitsConfig, SparqlConfig, StoreConfig
+from triplewire.broker.config import JournalConfig, LimitsConfig, SparqlConfig, StoreConfig
+from triplewire.broker.dataset.opening import open_dataset
 from triplewire.broker.errors import BrokerError
 from triplewire.broker.guard import check_query
 from triplewire.broker.model import Query, Update
@@ -104,7 +105,7 @@ KINDS = {
     "triple terms": lambda n: "SELECT ?x { ?x ?p " + "<<( ?s ?p " * n + "1" + " )>>" * n + " }",
 }
 LIMITS = LimitsConfig()
-store = EmbeddedStore(StoreConfig(), SparqlConfig(), LIMITS)
+store = EmbeddedStore(open_dataset(StoreConfig(), JournalConfig()), SparqlConfig(), LIMITS)
 store.apply(Update("INSERT DATA { <s> <a> 1 }"))
 
 def passes(text):

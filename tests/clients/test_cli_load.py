@@ -1,8 +1,11 @@
 import gzip
+from contextlib import contextmanager
 
 import pytest
-from pyoxigraph import Store
 
+from triplewire.broker.config import JournalConfig, StoreConfig
+from triplewire.broker.dataset.opening import open_dataset
+from triplewire.broker.journal.inspection import dump
 from triplewire.clients import cli
 
 FILES = {
@@ -25,6 +28,16 @@ def write(tmp_path):
         return str(tmp_path / name)
 
     return write
+
+
+@contextmanager
+def opened(data, engine="memory"):
+    """What a broker finds in the directory."""
+    dataset = open_dataset(StoreConfig(data=str(data), engine=engine), JournalConfig())
+    try:
+        yield dataset.store
+    finally:
+        dataset.close()
 
 
 def load(fake, *arguments):
@@ -117,72 +130,70 @@ def test_a_refusal_ends_with_1(fake, write, capsys):
     assert "too much" in capsys.readouterr().err
 
 
-def test_a_directory_is_loaded_without_a_broker(write, tmp_path, capsys):
-    """All formats, graphs and blank nodes."""
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_a_directory_is_loaded_without_a_broker(write, tmp_path, engine):
+    """All formats, graphs and blank nodes; into a new directory, and into one with a dataset."""
     data = tmp_path / "data"
-    data.mkdir()
+    arguments = ["load", "--data", str(data), "--engine", engine]
 
-    assert (
-        cli.run(
-            [
-                "load",
-                "--data",
-                str(data),
-                write("a.trig", TRIG),
-                write("a.nt.gz", gzip.compress(FILES["a.nt"])),
-            ]
-        )
-        == 0
-    )
+    assert cli.run([*arguments, write("a.trig", TRIG), write("a.nt.gz", gzip.compress(FILES["a.nt"]))]) == 0
+    with opened(data, engine) as store:
+        assert store.query(JOINED)
+        assert store.query("ASK { <a:s> <a:p> 'x' }")
+    del store  # RocksDB's files are let go of with the last reference
 
-    store = Store(str(data / "store"))
-    assert store.query(JOINED)
-    assert store.query("ASK { <a:s> <a:p> 'x' }")
+    assert cli.run([*arguments, write("b.trig", TRIG.replace(b"a:s", b"b:s"))]) == 0
+    with opened(data, engine) as store:
+        assert store.query(JOINED)
+        assert store.query(JOINED.replace("a:s", "b:s"))
+
+
+def test_what_is_loaded_later_is_in_the_journal(write, tmp_path):
+    """The first load is a snapshot; what is there already is no change."""
+    data = tmp_path / "data"
+    both = b'<a:s> <a:p> "x" .\n<a:s> <a:p> "y" .\n'
+
+    assert cli.run(["load", "--data", str(data), write("a.nt", FILES["a.nt"])]) == 0
+    assert cli.run(["load", "--data", str(data), write("a.nt", both)]) == 0
+
+    records = list(dump(data))
+    assert [(record.client, record.inserted) for record in records] == [("load", b'<a:s> <a:p> "y" .\n')]
 
 
 def test_a_directory_takes_triples_into_a_graph(write, tmp_path):
     """As a broker does; what has a graph stays in it."""
     data = tmp_path / "data"
+    files = [write("a.nt", FILES["a.nt"]), write("a.trig", TRIG)]
 
-    assert (
-        cli.run(
-            [
-                "load",
-                "--data",
-                str(data),
-                "--graph",
-                "g:3",
-                write("a.nt", FILES["a.nt"]),
-                write("a.trig", TRIG),
-            ]
-        )
-        == 0
-    )
+    assert cli.run(["load", "--data", str(data), "--graph", "g:3", *files]) == 0
 
-    store = Store(str(data / "store"))
-    assert store.query("ASK { GRAPH <g:3> { <a:s> <a:p> 'x' } GRAPH <g:1> { ?b <a:p> 'one' } }")
-    assert not store.query("ASK { ?s ?p ?o }")
+    with opened(data) as store:
+        assert store.query("ASK { GRAPH <g:3> { <a:s> <a:p> 'x' } GRAPH <g:1> { ?b <a:p> 'one' } }")
+        assert not store.query("ASK { ?s ?p ?o }")
 
 
 def test_a_directory_in_use_is_told(write, tmp_path, capsys):
     """A broker may be running on it."""
     data = tmp_path / "data"
-    data.mkdir()
-    store = Store(str(data / "store"))
+    with opened(data):
+        assert cli.run(["load", "--data", str(data), write("a.nt", FILES["a.nt"])]) == 1
 
-    assert cli.run(["load", "--data", str(data), write("a.nt", FILES["a.nt"])]) == 1
-
-    assert "is a broker running on it?" in capsys.readouterr().err
-    del store
+    assert "in use by another broker" in capsys.readouterr().err
 
 
-def test_a_bad_file_does_not_harm_the_directory(write, tmp_path, capsys):
+@pytest.mark.parametrize("before", [b"", b'<a:s> <a:p> "y" .\n'])
+@pytest.mark.parametrize("engine", ["memory", "disk"])
+def test_a_bad_file_does_not_harm_the_directory(write, tmp_path, before, engine):
     """Nothing of it is there."""
     data = tmp_path / "data"
+    arguments = ["load", "--data", str(data), "--engine", engine]
+    assert cli.run([*arguments, write("before.nt", before)]) == 0
 
-    assert cli.run(["load", "--data", str(data), write("a.nt", b'<a:s> <a:p> "x" .\nnonsense\n')]) == 1
+    assert cli.run([*arguments, write("a.nt", b'<a:s> <a:p> "x" .\nnonsense\n')]) == 1
 
-    assert len(Store(str(data / "store"))) == 0
+    with opened(data, engine) as store:
+        assert len(store) == before.count(b"\n")
+    assert not (data / "loading").exists()
 
 
 def test_on_a_terminal_the_progress_is_shown(fake, write, capsys, monkeypatch):

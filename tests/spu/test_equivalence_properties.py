@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.sparql_strategies import GRAPHS, PROLOGUE, data_blocks, queries, updates
+from support.stores import embedded
 
-from triplewire.broker.config import LimitsConfig, SparqlConfig, StoreConfig
+from triplewire.broker.config import LimitsConfig
 from triplewire.broker.core import Core
 from triplewire.broker.errors import BrokerError
 from triplewire.broker.model import GraphEdit, GraphWrite, Notification, Query, Subscribe, Update
-from triplewire.broker.store import EmbeddedStore
 from triplewire.broker.subscriptions import Subscriptions
 from triplewire.spu.construct import StableConstruct
+
+if TYPE_CHECKING:
+    from triplewire.broker.store import EmbeddedStore
 
 LIMITS = LimitsConfig()
 WRITES = st.builds(
@@ -57,7 +61,7 @@ def fresh(store: EmbeddedStore, query: Query) -> Counter:
 
 
 def started(data: list[str]) -> tuple[EmbeddedStore, Core]:
-    store = EmbeddedStore(StoreConfig(), SparqlConfig(), LIMITS)
+    store = embedded(limits=LIMITS)
     core = Core(store, Subscriptions(LIMITS))
     for block in data:
         core.handle(Update(f"{PROLOGUE} INSERT DATA {{ {block} }}"))

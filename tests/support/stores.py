@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from triplewire.broker.config import LimitsConfig, SparqlConfig, StoreConfig
+from triplewire.broker.config import JournalConfig, LimitsConfig, SparqlConfig, StoreConfig
+from triplewire.broker.dataset.opening import open_dataset
 from triplewire.broker.endpoint import EndpointStore
 from triplewire.broker.model import Query, Update
 from triplewire.broker.store import EmbeddedStore
@@ -14,9 +15,10 @@ PROLOGUE = f"PREFIX : <{EX}> "
 DATA = ":a :p 0 GRAPH :g { :a :p 1 . :b :p 1 } GRAPH :h { :a :p 2 }"
 
 
-def embedded(*, data="", limits=None, **sparql):
+def embedded(*, data="", engine="memory", limits=None, journal=None, **sparql):
     """An embedded store with settings of its own."""
-    return EmbeddedStore(StoreConfig(data=data), SparqlConfig(**sparql), limits or LimitsConfig())
+    dataset = open_dataset(StoreConfig(data=data, engine=engine), journal or JournalConfig())
+    return EmbeddedStore(dataset, SparqlConfig(**sparql), limits or LimitsConfig())
 
 
 def remote(query, update, **settings):

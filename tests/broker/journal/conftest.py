@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from triplewire.broker.journal.config import JournalConfig
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 
 

@@ -12,11 +12,11 @@ import pyoxigraph
 import pytest
 from support.deltas import World, record, replacement, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.delta_writer import write_delta
 from triplewire.broker.errors import StoreError
 from triplewire.broker.journal import checkpoint as checkpoint_module
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.recovery import recover
 from triplewire.broker.journal.segment import first_sequences
 from triplewire.broker.journal.snapshot import snapshot_sequences

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.deltas import World, examples, fresh_directory, histories, record
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import JournalDamaged
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.inspection import verify
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.recovery import recover

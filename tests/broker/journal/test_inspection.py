@@ -6,9 +6,9 @@ import pyoxigraph
 import pytest
 from support.deltas import record, replacement, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import JournalDamaged, StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.inspection import dump, verify
 from triplewire.broker.journal.segment import first_sequences, segment_path
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.deltas import examples, fresh_directory, record, replacement, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import JournalDamaged, StoreError
 from triplewire.broker.journal import journal as journal_module
 from triplewire.broker.journal import segment, segments
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.segment import first_sequences, segment_path
 

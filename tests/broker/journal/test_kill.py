@@ -10,7 +10,7 @@ import threading
 import pyoxigraph
 from support.deltas import replacement
 
-from triplewire.broker.journal.config import JournalConfig
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.recovery import recover
 
@@ -21,7 +21,7 @@ import pyoxigraph
 from support.deltas import replacement
 from triplewire.broker.delta_writer import write_delta
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.recovery import recover
 

@@ -9,9 +9,9 @@ import pyoxigraph
 import pytest
 from support.deltas import record, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.moment import sequence_at
 from triplewire.broker.journal.segment import first_sequences, segment_path
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.deltas import World, examples, fresh_directory, histories, record, replacement, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.delta_writer import write_delta
 from triplewire.broker.errors import JournalDamaged, StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.past import past
 from triplewire.broker.journal.quad_lines import read_graph, read_lines

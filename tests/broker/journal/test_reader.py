@@ -6,10 +6,10 @@ import pyoxigraph
 import pytest
 from support.deltas import record, replacement, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import JournalDamaged, StoreError
 from triplewire.broker.journal import reader as reader_module
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.reader import JournalReader
 from triplewire.broker.journal.segment import first_sequences, segment_path
 

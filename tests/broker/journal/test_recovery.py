@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 from support.deltas import EX, World, examples, fresh_directory, histories, record, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.recovery import recover
 from triplewire.broker.journal.segment import segment_path

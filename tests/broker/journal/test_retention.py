@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.deltas import examples
 
-from triplewire.broker.journal.config import JournalConfig
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.journal.retention import StoredSegment, dispensable
 
 SEGMENTS = [StoredSegment(first, first * 1000, 100) for first in (1, 11, 21, 31)]

@@ -10,8 +10,8 @@ import zlib
 import pytest
 from support.deltas import record, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import JournalDamaged
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.segment import (
     HEADER_BYTES,

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import pytest
 from support.deltas import record, replacement, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import StoreError
 from triplewire.broker.journal import segment_writer
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.segment import HEADER_BYTES, segment_path
 from triplewire.broker.journal.segment_writer import SegmentWriter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.deltas import record, replacements
 
+from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import JournalDamaged, StoreError
-from triplewire.broker.journal.config import JournalConfig
 from triplewire.broker.journal.segment import file_header, first_sequences, segment_path
 from triplewire.broker.journal.segments import End, Segments
 

@@ -1,0 +1,77 @@
+"""A copy of an Oxigraph store in memory, as it was when the copying began, without what is dead in it.
+
+Blank nodes keep their labels.  Oxigraph's dump and its loader work without Python's lock for nearly all of the time,
+so the broker goes on beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyoxigraph
+from pyoxigraph import RdfFormat
+
+from triplewire.broker.errors import StoreError
+from triplewire.broker.journal.quad_lines import by_blank_nodes, load_labeled, load_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Loaded at once: each load is a transaction, small enough that its log does not matter.
+_BLOCK_BYTES = 4 * 1024 * 1024
+
+
+def copy_of(store: pyoxigraph.Store, check: Callable[[], None]) -> tuple[pyoxigraph.Store, int]:
+    """The copy, and how many quads it has.  `check` is called now and then, and stops the copying by raising.
+
+    Raises:
+        StoreError: Oxigraph failed.
+    """
+    copy = pyoxigraph.Store()
+    loader = _Loader(copy, check)
+    try:
+        graphs = list(store.named_graphs())
+        store.dump(loader, format=RdfFormat.N_QUADS)  # type: ignore[arg-type]  # write() and flush() are enough
+        loader.close()
+        for graph in graphs:  # those without a quad are in no line
+            copy.add_graph(graph)
+    except (OSError, RuntimeError, SyntaxError, ValueError) as error:
+        raise StoreError(f"the store could not be copied: {error!s:.300}") from error
+    return copy, loader.quads
+
+
+class _Loader:
+    """A binary file to Oxigraph, that loads what is written."""
+
+    def __init__(self, store: pyoxigraph.Store, check: Callable[[], None]) -> None:
+        self.quads = 0
+        self._store = store
+        self._check = check
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> int:
+        """Take some bytes."""
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size >= _BLOCK_BYTES:
+            self._load()
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing: `close` does it."""
+
+    def close(self) -> None:
+        """Load what is left."""
+        self._load()
+
+    def _load(self) -> None:
+        self._check()
+        text = b"".join(self._parts)
+        end = text.rfind(b"\n") + 1
+        whole, rest = text[:end], text[end:]
+        self._parts, self._size = [rest], len(rest)
+        plain, labeled = by_blank_nodes(whole)
+        load_plain(self._store, plain)
+        load_labeled(self._store, labeled)
+        self.quads += whole.count(b"\n")
