@@ -18,6 +18,10 @@ import uvicorn
 
 from triplewire.gates.http.connection import connection_class
 from triplewire.gates.http.router import Router
+from triplewire.gates.journal import gate as journal_gate
+from triplewire.gates.journal.follower import Follower
+from triplewire.gates.journal.forwarder import Forwarder
+from triplewire.gates.journal.gate import JournalGate
 from triplewire.gates.sparql import endpoint, graph_store, query, update
 from triplewire.gates.sse import gate as sse
 from triplewire.gates.web.pages import application
@@ -62,17 +66,35 @@ class Broker:
         self.subscriptions = Subscriptions(config.limits)
         self.scheduler = Scheduler(Core(store, self.subscriptions), store, config.scheduler, config.limits)
         self._started = time.time()
+        self.journal: JournalGate | None = None
+        self.follower: Follower | None = None
+        if config.follow.url and isinstance(store, EmbeddedStore):
+            self.follower = Follower(config.follow, config.paths, store.dataset)
+            self.forwarder = Forwarder(config.follow, config.paths, self.follower)
+
+    async def close(self) -> None:
+        """Finish what was admitted, and refuse what comes."""
+        if self.journal is not None:
+            self.journal.close()
+        await self.scheduler.close()
 
     def router(self) -> Router:
         """The application of the HTTP port."""
         config, paths = self.config, self.config.paths
         router = Router(config.http, config.limits, application(paths, self.health))
         queries = query.QueryGate(self.scheduler, config.limits)
-        updates = update.UpdateGate(self.scheduler)
-        graphs = graph_store.GraphStoreGate(self.scheduler, queries, paths.graph_store)
+        writes: update.Writes = self.scheduler
+        if self.follower is not None:
+            writes = self.forwarder
+        updates = update.UpdateGate(writes)
+        graphs = graph_store.GraphStoreGate(self.scheduler, writes, queries, paths.graph_store)
         events = sse.EventGate(self.scheduler, config.limits, config.http.event_ping_s)
         router.add(paths.graph_store, graphs, graph_store.METHODS, below=True)
         router.add(paths.subscribe, events, sse.METHODS)
+        if isinstance(self.store, EmbeddedStore):
+            self.journal = JournalGate(self.store.dataset, config.journal)
+            router.add(paths.journal, self.journal, journal_gate.METHODS)
+            router.add(f"{paths.journal}/snapshot", self.journal, journal_gate.METHODS)
         router.add(paths.query, queries, query.METHODS)
         router.add(paths.update, updates, update.METHODS)
         both = endpoint.EndpointGate(queries, updates)
@@ -81,8 +103,38 @@ class Broker:
             router.add(paths.query, both, endpoint.METHODS)
         return router
 
+    @contextlib.asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Where this broker follows another: begin with its dataset, then follow until the block ends.
+
+        Raises:
+            StoreError: the leader can't be followed.
+        """
+        if self.follower is None:
+            yield
+            return
+        try:
+            await self.follower.begin()
+            task = asyncio.create_task(self.follower.run(self.scheduler))
+            try:
+                yield
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        finally:
+            await self.forwarder.close()
+            await self.follower.close()
+
     def health(self) -> dict[str, Any]:
         """Whether the core answers, and what the broker holds."""
+        found = self._health()
+        if isinstance(self.store, EmbeddedStore):
+            found |= self.store.dataset.health()
+        if self.follower is not None:
+            found["following"] = self.follower.health()
+        return found
+
+    def _health(self) -> dict[str, Any]:
         scheduler, statistics = self.scheduler, self.scheduler.statistics
         stuck = scheduler.busy_s() > self.config.scheduler.timeout_s
         return {
@@ -134,10 +186,10 @@ async def running(config: Config) -> AsyncIterator[Listening]:
         gate = WebSocketGate(broker.scheduler, config.paths, config.limits)
         websockets = await listen(gate.handle, config.websocket, config.limits.message_bytes)
         try:
-            async with _http(config, broker, websockets) as http:
+            async with broker.following(), _http(config, broker, websockets) as http:
                 async with _kept(store, config.journal):
                     yield Listening(http, _address(config.websocket.host, websockets.sockets[0]))
-                await broker.scheduler.close()
+                await broker.close()
         finally:
             websockets.close()
             # A stranger who has not finished the handshake is not waited for longer than this.
@@ -233,6 +285,8 @@ def announcement(config: Config, listening: Listening) -> list[str]:
     paths, http = config.paths, listening.http
     if config.store.query_endpoint:
         kept = f"at {config.store.query_endpoint}"
+    elif config.follow.url:
+        kept = f"at {config.follow.url}, which this broker follows"
     elif config.store.data:
         kept = f"in {config.store.data}" + (", answered from disk" if config.store.engine == "disk" else "")
     else:

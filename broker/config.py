@@ -63,6 +63,7 @@ class PathsConfig:
     sparql: str = "/sparql"
     graph_store: str = "/rdf-graph-store"
     subscribe: str = "/subscribe"
+    journal: str = "/journal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,20 @@ class JournalConfig:
     keep_s: float = 7 * 24 * 3600.0
     snapshot_bytes: int = 96 * 1024 * 1024
     snapshots_kept: int = 2
+    followers: int = 16
+    beat_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowConfig:
+    """Another broker whose dataset this one follows; `updates` are forwarded to it, or refused."""
+
+    url: str = ""
+    updates: str = "forward"
+    record_bytes: int = 1024 * 1024 * 1024
+    waiting: int = 256
+    silence_s: float = 15.0
+    timeout_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +176,7 @@ class Config:
     paths: PathsConfig = field(default_factory=PathsConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     journal: JournalConfig = field(default_factory=JournalConfig)
+    follow: FollowConfig = field(default_factory=FollowConfig)
     sparql: SparqlConfig = field(default_factory=SparqlConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
@@ -302,6 +318,7 @@ def _table(value: Any, path: str) -> dict[str, str]:
 _AT_LEAST_ONE = (
     "scheduler.queue_size",
     "scheduler.readers",
+    "follow.waiting",
     "journal.segment_bytes",
     "journal.snapshot_bytes",
     "journal.snapshots_kept",
@@ -313,6 +330,7 @@ _AT_LEAST_ONE = (
 _CHOICES = types.MappingProxyType(
     {
         "store.engine": ("memory", "disk"),
+        "follow.updates": ("forward", "refuse"),
         "journal.fsync": ("always", "interval", "never"),
         "store.query_method": ("GET", "POST", "URL_ENCODED_POST"),
         "store.update_method": ("POST", "URL_ENCODED_POST"),
@@ -339,6 +357,10 @@ def _check_ranges(config: Config) -> None:
         if settings[path] not in choices:
             raise ConfigError(f"{path} must be one of {', '.join(choices)}, not {settings[path]!r}")
     _check_store(config.store)
+    if config.follow.url and (config.store.data or config.store.query_endpoint):
+        raise ConfigError(
+            "follow.url excludes store.data and store.query_endpoint: a follower has its leader's dataset"
+        )
 
 
 def _check_store(store: StoreConfig) -> None:

@@ -20,6 +20,7 @@ from .model import (
     Notification,
     Outcome,
     QuadDelta,
+    Replay,
     Subscribe,
     Unsubscribe,
     Unsubscribed,
@@ -59,6 +60,8 @@ class Core:
                 return self._write(lambda before: self._apply(request, before))
             case GraphWrite():
                 return self._write(lambda before: self._store.write_graph(request, before))
+            case Replay():
+                return self._write(lambda before: self._replay(request, before))
             case Subscribe():
                 return self._subscribe(request)
             case Unsubscribe():
@@ -70,6 +73,10 @@ class Core:
 
     def _apply(self, update: Update, before: Before) -> bool:
         self._store.apply(update, before)
+        return False
+
+    def _replay(self, change: Replay, before: Before) -> bool:
+        self._store.replay(change, before)
         return False
 
     def _write(self, write: Callable[[Before], bool]) -> Outcome:
@@ -91,7 +98,8 @@ class Core:
         for held in touched:
             error = failed.get(id(held))
             messages += self._after(held, delta) if error is None else self._end(held, error)
-        return Outcome(Updated(len(messages), created, delta), tuple(messages))
+        sequence = self._store.sequence if delta else None
+        return Outcome(Updated(len(messages), created, delta, sequence), tuple(messages))
 
     def _before(self, held: Held, delta: QuadDelta | None) -> Exception | None:
         try:

@@ -13,9 +13,9 @@ import httpx
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
-from .errors import EndpointError, MalformedRequest, ProtocolError, RequestError
+from .errors import EndpointError, MalformedRequest, ProtocolError, RequestError, UnsupportedOperation
 from .guard import check_query, check_update
-from .model import Bindings, GraphWrite, QuadDelta, Query, QueryForm, Update
+from .model import Bindings, GraphWrite, QuadDelta, Query, QueryForm, Replay, Update
 from .remote import allow_remote
 from .store import graph_update, named_node, nobody
 from .texts import is_update, query_form
@@ -106,6 +106,15 @@ class EndpointStore:
         asked = Query(f"ASK {{ {{ GRAPH <{name}> {{ ?s ?p ?o }} }} UNION {{ GRAPH <{name}> {{}} }} }}")
         response = self._send(self._query_request(asked, JSON.media_type), stream=False)
         return self._rows(response.content) == Bindings(("boolean",), ((pyoxigraph.Literal(True),),))
+
+    @property
+    def sequence(self) -> int | None:
+        """The endpoint does not tell."""
+        return None
+
+    def replay(self, change: Replay, before: Before = nobody) -> None:  # noqa: ARG002 - as the others
+        """Nothing follows into an endpoint."""
+        raise UnsupportedOperation(f"record {change.sequence} can't be replayed into an endpoint")
 
     def sync(self) -> None:
         """The endpoint keeps its own promises."""

@@ -12,6 +12,7 @@
         NotFound                 404
         MethodNotAllowed         405  allow
         NotAcceptable            406
+        Gone                     410
         RequestTooLarge          413
         UnsupportedMediaType     415
         UnknownSubscription      500  SEPA's own status for it
@@ -129,6 +130,13 @@ class UnsupportedMediaType(RequestError):
 
     code = "unsupported_media_type"
     status = 415
+
+
+class Gone(RequestError):
+    """It was there, and is not kept any more: begin anew."""
+
+    code = "gone"
+    status = 410
 
 
 class UnknownSubscription(RequestError):

@@ -101,7 +101,20 @@ class Leave:
     subscriber: SubscriberId
 
 
-Request: TypeAlias = Update | GraphWrite | Subscribe | Unsubscribe | Leave
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A change that was made elsewhere, exactly; `sequence` is the record's number there.
+
+    It is carried out whatever waits, and in order: one that does not follow on the last is refused, unless it is a
+    `leap` from whatever there was to that record.
+    """
+
+    delta: QuadDelta
+    sequence: int
+    leap: bool = False
+
+
+Request: TypeAlias = Update | GraphWrite | Subscribe | Unsubscribe | Leave | Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +225,14 @@ Message: TypeAlias = Notification | Unsubscribed | Failure
 class Updated:
     """The reply to an update; `created` tells a Graph Store write that its graph was not there before.
 
-    `delta` is the exact change, None where a remote store does not tell it.
+    `delta` is the exact change, None where a remote store does not tell it; `sequence` is the number of its record in
+    the journal, None without one.
     """
 
     notified: int = 0
     created: bool = False
     delta: QuadDelta | None = field(default=None, compare=False)
+    sequence: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

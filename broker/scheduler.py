@@ -23,7 +23,7 @@ from .errors import (
     TooManyRequests,
     without_frames,
 )
-from .model import Leave, Outcome
+from .model import Leave, Outcome, Replay
 from .threads import Workers
 
 if TYPE_CHECKING:
@@ -155,6 +155,10 @@ class Scheduler:
             raise TooManyRequests(f"Too many pending requests: {self._admitted} (scheduler.queue_size)")
         return await self._enqueue(request)
 
+    def replay(self, change: Replay) -> asyncio.Future[Updated | None]:
+        """Give a change of elsewhere its place; never refused, never too late: the caller bounds how many wait."""
+        return self._enqueue(change)
+
     def _enqueue(self, request: Request) -> asyncio.Future[Updated | None]:
         job = _Job(request, self._loop.create_future(), time.monotonic() + self._config.timeout_s)
         self._admitted += 1
@@ -243,7 +247,7 @@ class Scheduler:
         call_on(self._loop, self._deliver)
 
     def _handle(self, job: _Job) -> Outcome | BrokerError:
-        if time.monotonic() > job.deadline and not isinstance(job.request, Leave):
+        if time.monotonic() > job.deadline and not isinstance(job.request, Leave | Replay):
             return DeadlineExceeded(
                 f"the request waited more than {self._config.timeout_s} s (scheduler.timeout_s)"
             )

@@ -23,7 +23,7 @@ from .errors import (
 )
 from .guard import check_query, check_update
 from .loading import load_document
-from .model import Bindings, GraphEdit, GraphWrite, QuadDelta, Query, QueryForm, Update
+from .model import Bindings, GraphEdit, GraphWrite, QuadDelta, Query, QueryForm, Replay, Update
 from .planner import Planner
 from .remote import allow_remote
 from .texts import is_update, with_ordered_star
@@ -81,6 +81,14 @@ class Store(Protocol):
 
     def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """Carry out a Graph Store operation, all or nothing; whether the graph is new."""
+        ...
+
+    def replay(self, change: Replay, before: Before = nobody) -> None:
+        """Carry out a change that was made elsewhere."""
+
+    @property
+    def sequence(self) -> int | None:
+        """The number of the journal's last record; None where there is no journal."""
         ...
 
     def has_graph(self, graph: str) -> bool:
@@ -163,6 +171,16 @@ class EmbeddedStore:
         there = write.graph is None or self.has_graph(write.graph)
         self._write(self._planner.graph(self.dataset.store, write), before)
         return not there
+
+    def replay(self, change: Replay, before: Before = nobody) -> None:
+        """See `Store`.  Raises StoreError."""
+        before(change.delta)
+        self.dataset.replay(change.delta, change.sequence, leap=change.leap)
+
+    @property
+    def sequence(self) -> int | None:
+        """See `Store`."""
+        return None if self.dataset.kept is None else self.dataset.sequence
 
     def _write(self, delta: QuadDelta, before: Before) -> None:
         before(delta)

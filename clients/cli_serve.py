@@ -10,6 +10,7 @@ import click
 @click.command()
 @click.option("--config", "config_path", type=click.Path(path_type=Path), help="A configuration file (TOML).")
 @click.option("--data", metavar="DIR", help="Keep the dataset in this directory.")
+@click.option("--follow", metavar="URL", help="Have the dataset of another broker, and follow its changes.")
 @click.option("--memory", is_flag=True, help="Keep the dataset in memory only.")
 @click.option("--host", help="Listen at this address on every port.  [127.0.0.1]")
 @click.option("--http-port", type=int, help="The HTTP port; 0 is any free one.  [8000]")
@@ -25,6 +26,7 @@ import click
 def serve(  # noqa: PLR0913 - one for each option
     config_path: Path | None,
     data: str | None,
+    follow: str | None,
     *,
     memory: bool,
     host: str | None,
@@ -44,6 +46,7 @@ def serve(  # noqa: PLR0913 - one for each option
         "http.port": http_port,
         "websocket.port": ws_port,
         "store.data": "" if memory else data,
+        "follow.url": follow,
     }
     overrides = [f"{path}={value}" for path, value in given.items() if value is not None]
     # Here, so that the other commands load no engine.

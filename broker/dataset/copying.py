@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 import pyoxigraph
 from pyoxigraph import RdfFormat
 
+from triplewire.broker.delta_writer import write_delta
 from triplewire.broker.errors import StoreError
 from triplewire.broker.journal.quad_lines import by_blank_nodes, load_labeled, load_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from triplewire.broker.model import QuadDelta
 
 # Loaded at once: each load is a transaction, small enough that its log does not matter.
 _BLOCK_BYTES = 4 * 1024 * 1024
@@ -38,6 +41,19 @@ def copy_of(store: pyoxigraph.Store, check: Callable[[], None]) -> tuple[pyoxigr
     except (OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise StoreError(f"the store could not be copied: {error!s:.300}") from error
     return copy, loader.quads
+
+
+def bring_forward(store: pyoxigraph.Store, deltas: Iterable[QuadDelta]) -> int:
+    """Carry out changes in a store that nobody else has yet; how many quads came, less those that went.
+
+    Raises:
+        StoreError: Oxigraph failed.
+    """
+    more = 0
+    for delta in deltas:
+        write_delta(store, delta)
+        more += len(delta.inserted) - len(delta.deleted)
+    return more
 
 
 class _Loader:

@@ -12,13 +12,14 @@ import math
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from triplewire.broker.delta_writer import write_delta
 from triplewire.broker.errors import StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
 
+from .churn import Churn
 from .copying import copy_of
 from .position import write_position
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from triplewire.broker.journal.journal import Journal
     from triplewire.broker.model import QuadDelta
 
-    from .churn import Churn
+    from .epochs import Epochs
 
 log = logging.getLogger("triplewire.broker.dataset")
 
@@ -64,6 +65,7 @@ class Kept:
 
     directory: Path
     journal: Journal
+    epochs: Epochs
     config: JournalConfig
     flush_s: float | None = None
 
@@ -76,6 +78,8 @@ class Dataset:
         self.churn = churn
         self.kept = kept
         self.upkeep = Upkeep()
+        # The record of the journal, here or where the changes come from, that the dataset is at.
+        self.sequence = kept.journal.last_sequence if kept is not None else 0
         self._store: pyoxigraph.Store | None = store
         self._writing = threading.Lock()
         self._keeping = threading.Lock()
@@ -97,6 +101,25 @@ class Dataset:
     def is_disk(self) -> bool:
         """Whether the store itself is in files."""
         return self.kept is not None and self.kept.flush_s is not None
+
+    def replay(self, delta: QuadDelta, sequence: int, *, leap: bool = False) -> None:
+        """Write a change that was made elsewhere, its record's number `sequence`; for datasets that are not kept.
+
+        Raises:
+            StoreError: it does not follow on what is here, or can't be written; nothing has changed.
+        """
+        assert self.kept is None
+        if sequence != self.sequence + 1 and not leap:
+            raise StoreError(f"record {sequence} does not follow on {self.sequence}")
+        if delta:
+            self.write(delta)
+        self.sequence = sequence
+
+    def adopt(self, store: pyoxigraph.Store, quads: int, sequence: int) -> None:
+        """Begin with a store that was filled elsewhere; before anybody has asked."""
+        self._store = store
+        self.churn = Churn(quads)
+        self.sequence = sequence
 
     def listen(self, told: Callable[[QuadDelta], None]) -> None:
         """Have `told` called on the core thread with each change, when it is written and nobody has heard of it."""
@@ -121,6 +144,7 @@ class Dataset:
                     kept.journal.undo_last()
                     raise
                 kept.journal.settle()
+                self.sequence = kept.journal.last_sequence
             if self._missed is not None:
                 self._missed.append(delta)
         self.churn.count(delta)
@@ -255,6 +279,27 @@ class Dataset:
         now = time.monotonic()
         if now - self._written_at > _QUIET_S or now - self._retired_at > _QUIET_WITHIN_S:
             self._retired = None
+
+    def health(self) -> dict[str, Any]:
+        """How much there is, and how its upkeep goes, for operators."""
+        upkeep = self.upkeep
+        found: dict[str, Any] = {
+            "dataset": {
+                "quads": self.churn.live,
+                "dead": self.churn.dead,
+                "renewals": upkeep.renewals,
+                "renewal_s": round(upkeep.renewal_s, 3),
+                "failures": upkeep.failures,
+            }
+        }
+        kept = self.kept
+        if kept is not None:
+            found["journal"] = {
+                **asdict(kept.journal.statistics()),
+                "snapshots": upkeep.snapshots,
+                "snapshot_s": round(upkeep.snapshot_s, 3),
+            }
+        return found
 
     def _check(self) -> None:
         if self._closing:

@@ -27,6 +27,7 @@ from triplewire.broker.journal.snapshot_writer import write_draft
 from .churn import Churn
 from .copying import copy_of
 from .dataset import Dataset, Kept
+from .epochs import Epochs
 from .position import read_position, remove_position, write_position
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def open_dataset(config: StoreConfig, journal_config: JournalConfig) -> Dataset:
         on_disk = config.engine == "disk"
         store = (_on_disk if on_disk else _in_memory)(directory, journal, journal_config)
         quads = len(store)
+        epochs = Epochs.begin(directory, journal.last_sequence)
     except BaseException:
         journal.close()
         raise
@@ -65,7 +67,7 @@ def open_dataset(config: StoreConfig, journal_config: JournalConfig) -> Dataset:
         else "",
     )
     flush_s = config.flush_s if on_disk else None
-    return Dataset(store, Churn(quads), Kept(directory, journal, journal_config, flush_s))
+    return Dataset(store, Churn(quads), Kept(directory, journal, epochs, journal_config, flush_s))
 
 
 def _has_history(directory: Path, journal: Journal) -> bool:

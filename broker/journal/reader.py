@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from triplewire.broker.errors import JournalDamaged, StoreError
 
 from .quad_lines import WRITER, rewritten
-from .record import Record, decode
+from .record import Record, decode, encode, frame_bytes
 from .segment import EVERY, FOLDER, SegmentReader, first_sequences, segment_path
 
 if TYPE_CHECKING:
@@ -84,6 +84,19 @@ class JournalReader:
                 return
             segment.finish(last=False)
             self._follow(segment, following, kept=segment.first in firsts)
+
+    def encoded(self) -> Iterator[tuple[int, bytes]]:
+        """The same as bytes of a segment that this version of Oxigraph would write, with their sequence numbers."""
+        for frame in self.frames():
+            segment = self._segment
+            assert segment is not None
+            assert segment.header is not None
+            if segment.header.writer == WRITER:
+                yield frame.sequence, frame_bytes(frame)
+                continue
+            record = decode(frame)
+            inserted, deleted = rewritten(record.inserted), rewritten(record.deleted)
+            yield frame.sequence, encode(record._replace(inserted=inserted, deleted=deleted))
 
     def damaged(self, expected: str) -> JournalDamaged:
         """An error that says where the reader stands."""

@@ -101,6 +101,14 @@ def encode(record: Record) -> bytes:
     return b"".join((header, zlib.crc32(header).to_bytes(4, "little"), payload))
 
 
+def frame_bytes(frame: Frame) -> bytes:
+    """The frame as the bytes of a segment."""
+    header = _UNCHECKED_HEADER.pack(
+        MAGIC, frame.flags, len(frame.payload), zlib.crc32(frame.payload), frame.sequence, frame.time_ms
+    )
+    return b"".join((header, zlib.crc32(header).to_bytes(4, "little"), frame.payload))
+
+
 def decode(frame: Frame) -> Record:
     """The record in a frame.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .request import HttpRequest
 
+SEQUENCE = "Triplewire-Sequence"  # the number of an update's record in the journal
 JSON_TYPE = "application/json; charset=utf-8"
 _GZIP = re.compile(r"(?:^|,)\s*(?:x-)?(gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*(?=,|$)", re.IGNORECASE)
 _GZIP_LEVEL = 4
@@ -113,7 +114,7 @@ def cors(request: HttpRequest) -> list[tuple[str, str]]:
         return []
     return [
         ("Access-Control-Allow-Origin", origin),
-        ("Access-Control-Expose-Headers", "Location, Retry-After, Content-Encoding"),
+        ("Access-Control-Expose-Headers", f"Location, Retry-After, Content-Encoding, {SEQUENCE}"),
         ("Vary", "Origin"),
     ]
 

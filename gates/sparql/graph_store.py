@@ -16,12 +16,15 @@ from triplewire.broker.errors import GraphNotFound, MalformedRequest, MethodNotA
 from triplewire.broker.model import GraphEdit, GraphWrite, Query
 from triplewire.broker.wire.documents import documents_of, to_ntriples
 
+from .update import sequence_header
+
 if TYPE_CHECKING:
     from triplewire.broker.scheduler import Scheduler
     from triplewire.gates.http.request import HttpRequest
     from triplewire.gates.http.response import HttpResponse
 
     from .query import QueryGate
+    from .update import Writes
 
 log = logging.getLogger("triplewire.gates.sparql")
 
@@ -33,8 +36,9 @@ _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 class GraphStoreGate:
     """Serves the graph store's path and all below it."""
 
-    def __init__(self, scheduler: Scheduler, query: QueryGate, path: str) -> None:
+    def __init__(self, scheduler: Scheduler, writes: Writes, query: QueryGate, path: str) -> None:
         self._scheduler = scheduler
+        self._writes = writes
         self._query = query
         self._path = path
 
@@ -105,10 +109,11 @@ class GraphStoreGate:
 
     async def _write(self, write: GraphWrite, response: HttpResponse, headers: list[tuple[str, str]]) -> None:
         started = time.perf_counter()
-        updated = await self._scheduler.submit(write)
+        updated = await self._writes.submit(write)
         assert updated is not None
         milliseconds = (time.perf_counter() - started) * 1e3
         log.info("graph %s ok %.1fms, %d notifications", write.edit.value, milliseconds, updated.notified)
+        headers = [*headers, *sequence_header(updated)]
         await response.send(201 if updated.created else 204, None, headers=headers)
 
 

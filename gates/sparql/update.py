@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from triplewire.broker.errors import MalformedRequest, MethodNotAllowed, UnsupportedMediaType
 from triplewire.broker.model import Update
 from triplewire.broker.wire.quads import encode_quad_delta
 from triplewire.gates.http.request import FORM
-from triplewire.gates.http.response import JSON_TYPE, HttpResponse
+from triplewire.gates.http.response import JSON_TYPE, SEQUENCE, HttpResponse
 
 if TYPE_CHECKING:
-    from triplewire.broker.model import QuadDelta
-    from triplewire.broker.scheduler import Scheduler
+    from triplewire.broker.model import QuadDelta, Request, Updated
     from triplewire.gates.http.request import HttpRequest, Parameters
 
 log = logging.getLogger("triplewire.gates.sparql")
@@ -24,11 +23,19 @@ SPARQL_UPDATE = "application/sparql-update"
 METHODS = ("POST", "OPTIONS")
 
 
+class Writes(Protocol):
+    """Who carries out what writes: the scheduler, or a leader elsewhere."""
+
+    async def submit(self, request: Request) -> Updated | None:
+        """Carry it out; raises BrokerError, and then nothing has changed."""
+        ...
+
+
 class UpdateGate:
     """Serves the update path."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler = scheduler
+    def __init__(self, writes: Writes) -> None:
+        self._writes = writes
 
     async def serve(self, request: HttpRequest, response: HttpResponse) -> None:
         """Carry out an update; answered when every subscription has been looked at.
@@ -44,7 +51,7 @@ class UpdateGate:
 
     async def _carry_out(self, update: Update, request: HttpRequest, response: HttpResponse) -> None:
         started = time.perf_counter()
-        updated = await self._scheduler.submit(update)
+        updated = await self._writes.submit(update)
         assert updated is not None
         milliseconds = (time.perf_counter() - started) * 1e3
         change = _change(updated.delta)
@@ -52,11 +59,16 @@ class UpdateGate:
         # isJson as SEPA's engine spells it; its clients look at the status alone
         answer = {"body": f"Update done, {updated.notified} notifications", "isJson": False}
         body = json.dumps({"response": answer})
-        headers = []
+        headers = sequence_header(updated)
         if wants_quads(request) and updated.delta is not None:
             body = f'{body[:-1]}, "quads": {encode_quad_delta(updated.delta)}}}'
             headers.append(("Preference-Applied", "return=representation"))
         await response.send(200, JSON_TYPE, body.encode(), headers)
+
+
+def sequence_header(updated: Updated) -> list[tuple[str, str]]:
+    """Which record of the journal an update is, for those who follow it."""
+    return [] if updated.sequence is None else [(SEQUENCE, str(updated.sequence))]
 
 
 def wants_quads(request: HttpRequest) -> bool:

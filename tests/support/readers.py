@@ -134,19 +134,19 @@ def children():
 
 
 class Answering:
-    """A query that runs on a thread until it is let go on."""
+    """A query that runs on a thread until it is let go on; the thread stays until it is joined, and its process too."""
 
     def __init__(self, world):
-        self.started, self.go_on = threading.Event(), threading.Event()
+        self._started, self._go_on, self._done, self._leave = (threading.Event() for _ in range(4))
         self.error = None
         self._world = world
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
-        assert self.started.wait(10)
+        assert self._started.wait(10)
 
     def start(self, _form, _format):
-        self.started.set()
-        assert self.go_on.wait(10)
+        self._started.set()
+        assert self._go_on.wait(10)
 
     def write(self, data):
         return len(data)
@@ -156,9 +156,16 @@ class Answering:
             self._world.pool.answer(question("SELECT ?s ?o { ?s :p ?o }"), lambda _: CSV, self, wanted)
         except Exception as error:  # noqa: BLE001 - the test looks at it
             self.error = error
+        self._done.set()
+        self._leave.wait(10)
+
+    def finish(self):
+        self._go_on.set()
+        assert self._done.wait(10)
 
     def join(self):
-        self.go_on.set()
+        self.finish()
+        self._leave.set()
         self._thread.join(10)
         assert not self._thread.is_alive()
 

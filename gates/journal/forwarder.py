@@ -1,0 +1,106 @@
+"""Updates that come to a follower: sent to the leader, and answered when they are here, too."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import httpx
+
+from triplewire.broker.errors import (
+    BrokerError,
+    DeadlineExceeded,
+    EndpointError,
+    Overloaded,
+    RequestError,
+    UnsupportedOperation,
+)
+from triplewire.broker.model import GraphEdit, GraphWrite, Update, Updated
+from triplewire.gates.http.response import SEQUENCE
+from triplewire.gates.sparql.update import SPARQL_UPDATE
+
+if TYPE_CHECKING:
+    from triplewire.broker.config import FollowConfig, PathsConfig
+    from triplewire.broker.model import Request
+
+    from .follower import Follower
+
+
+class Forwarder:
+    """Takes the place of the scheduler for what writes; raises what the leader says."""
+
+    def __init__(self, config: FollowConfig, paths: PathsConfig, follower: Follower) -> None:
+        self._config = config
+        self._follower = follower
+        base = config.url.rstrip("/")
+        self._update = f"{base}{paths.update}"
+        self._graph_store = f"{base}{paths.graph_store}"
+        self._http = httpx.AsyncClient(timeout=config.timeout_s)
+
+    async def submit(self, request: Request) -> Updated | None:
+        """Have a write carried out by the leader, and wait until it is here.
+
+        Raises:
+            UnsupportedOperation: follow.updates refuses it.
+            BrokerError: what the leader says; or it can't be reached; or the change did not come here in time.
+        """
+        if self._config.updates == "refuse":
+            raise UnsupportedOperation(
+                f"this broker follows {self._config.url}: updates go there (follow.updates)"
+            )
+        assert isinstance(request, Update | GraphWrite)
+        try:
+            response = await (
+                self._updated(request) if isinstance(request, Update) else self._written(request)
+            )
+        except httpx.HTTPError as error:
+            raise EndpointError(f"the leader can't be reached: {error!r:.200}") from error
+        if not response.is_success:
+            raise _refusal(response)
+        created = response.status_code == 201
+        sequence = response.headers.get(SEQUENCE)
+        if sequence is None:
+            return Updated(0, created)
+        try:
+            done = await self._follower.carried_out(int(sequence), self._config.timeout_s)
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"the leader has carried it out as record {sequence}, which has not come here in "
+                f"{self._config.timeout_s} s"
+            ) from None
+        return Updated(0, created) if done is None else Updated(done.notified, created, done.delta)
+
+    async def _updated(self, update: Update) -> httpx.Response:
+        if not update.using_graphs and not update.using_named_graphs:
+            headers = {"Content-Type": f"{SPARQL_UPDATE}; charset=utf-8"}
+            return await self._http.post(self._update, content=update.sparql.encode(), headers=headers)
+        form = {
+            "update": update.sparql,
+            "using-graph-uri": list(update.using_graphs),
+            "using-named-graph-uri": list(update.using_named_graphs),
+        }
+        return await self._http.post(self._update, data=form)
+
+    async def _written(self, write: GraphWrite) -> httpx.Response:
+        parameters = {"default": ""} if write.graph is None else {"graph": write.graph}
+        content = None if write.edit is GraphEdit.DROP else write.triples.encode()
+        headers = {} if content is None else {"Content-Type": "application/n-triples"}
+        return await self._http.request(
+            write.edit.value, self._graph_store, params=parameters, content=content, headers=headers
+        )
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+
+def _refusal(response: httpx.Response) -> BrokerError:
+    try:
+        document = json.loads(response.content)
+        code, description = str(document["error"]), str(document["error_description"])
+    except (ValueError, KeyError, TypeError):
+        return EndpointError(f"the leader answered {response.status_code} {response.text[:200]}")
+    kind: type[BrokerError] = Overloaded if response.status_code in {429, 503, 504} else RequestError
+    error = kind(description, code=code)
+    error.status = response.status_code
+    return error
