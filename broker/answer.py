@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import threading
 import time
 import traceback
 import zlib
 from typing import TYPE_CHECKING
 
-from .errors import BrokerError, DeadlineExceeded, EngineError, without_frames
+from .errors import BrokerError, DeadlineExceeded, EngineError, RequestTooLarge, without_frames
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -38,7 +39,10 @@ class AnswerAbandoned(Exception):
 class Answer:
     """One answer; made on the event loop, filled on a reader thread."""
 
-    def __init__(self, limit_s: float, *, compress: bool = False) -> None:
+    def __init__(
+        self, limit_s: float, *, wait_s: float = math.inf, limit_bytes: int = 0, compress: bool = False
+    ) -> None:
+        """`limit_s` is for reading, `wait_s` for waiting until that begins; `limit_bytes` 0 is no limit."""
         self._loop = asyncio.get_running_loop()
         self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._started: asyncio.Future[None] = self._loop.create_future()
@@ -47,7 +51,7 @@ class Answer:
         self._when_done: Callable[[], None] = lambda: None
         self.form: QueryForm | None = None
         self.format: AnswerFormat | None = None
-        self.sink = AnswerSink(self, limit_s, compress=compress)
+        self.sink = AnswerSink(self, limit_s, wait_s, limit_bytes, compress=compress)
 
     @property
     def compressed(self) -> bool:
@@ -99,7 +103,7 @@ class Answer:
             raise self._error
 
     def close(self) -> None:
-        """Nobody wants the rest: the reader thread stops at its next write."""
+        """Nobody wants the rest: the reader stops at once, or at its next write where it is a thread alone."""
         self.sink.abandon()
 
     def when_done(self, callback: Callable[[], None]) -> None:
@@ -150,12 +154,18 @@ class Answer:
 class AnswerSink:
     """The file that Oxigraph's serializer writes to; on the reader thread, but for `taken` and `abandon`."""
 
-    def __init__(self, answer: Answer, limit_s: float, *, compress: bool) -> None:
+    def __init__(
+        self, answer: Answer, limit_s: float, wait_s: float, limit_bytes: int, *, compress: bool
+    ) -> None:
         self._answer = answer
         self._compress = compress
         self.compressor: zlib._Compress | None = None
         self._limit_s = limit_s
-        self._deadline = float("inf")
+        self._wait_s = wait_s
+        self._latest = time.monotonic() + wait_s
+        self._limit_bytes = limit_bytes
+        self._written = 0
+        self._deadline = math.inf
         self._room = threading.Semaphore(CHUNKS)
         self._abandoned = False
         self._parts: list[bytes] = []
@@ -163,8 +173,11 @@ class AnswerSink:
 
     def begin(self) -> None:
         """The reader thread has come to this answer: its time begins."""
-        self._deadline = time.monotonic() + self._limit_s
-        self._check()
+        now = time.monotonic()
+        if now > self._latest:
+            raise DeadlineExceeded(f"the query waited more than {self._wait_s} s (scheduler.timeout_s)")
+        self._deadline = now + self._limit_s
+        self.check()
 
     def start(self, form: QueryForm, format_: AnswerFormat) -> None:
         """See `Sink`."""
@@ -172,10 +185,13 @@ class AnswerSink:
         self._answer.format = format_
 
     def write(self, data: bytes) -> int:
-        """See `Sink`; raises AnswerAbandoned or DeadlineExceeded."""
-        self._check()
+        """See `Sink`; raises AnswerAbandoned, DeadlineExceeded or RequestTooLarge."""
+        self.check()
         self._parts.append(bytes(data))
         self._size += len(data)
+        self._written += len(data)
+        if self._limit_bytes and self._written > self._limit_bytes:
+            raise RequestTooLarge(f"the answer has more than {self._limit_bytes} bytes (limits.answer_bytes)")
         if self._size >= CHUNK_BYTES:
             self._send()
         return len(data)
@@ -193,13 +209,14 @@ class AnswerSink:
 
     def _send(self) -> None:
         while not self._room.acquire(timeout=0.5):
-            self._check()
-        self._check()
+            self.check()
+        self.check()
         if self._compress and self.compressor is None:
             self.compressor = zlib.compressobj(_GZIP_LEVEL, wbits=_GZIP_FORMAT)
         self._answer.push(self.rest())
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """See `Sink`; raises AnswerAbandoned or DeadlineExceeded."""
         if self._abandoned:
             raise AnswerAbandoned
         if time.monotonic() > self._deadline:

@@ -24,6 +24,7 @@ from triplewire.gates.journal.forwarder import Forwarder
 from triplewire.gates.journal.gate import JournalGate
 from triplewire.gates.sparql import endpoint, graph_store, query, update
 from triplewire.gates.sse import gate as sse
+from triplewire.gates.web.metrics import Metrics
 from triplewire.gates.web.pages import application
 from triplewire.gates.websocket.server import WebSocketGate, listen, upgraded
 
@@ -32,6 +33,8 @@ from .dataset.opening import open_dataset
 from .endpoint import EndpointStore
 from .errors import StoreError
 from .journal.repair import repair as repair_journal
+from .readers.pool import ReaderProcesses
+from .readers.sources import ForkedStore, OpenedStore
 from .scheduler import Scheduler
 from .store import EmbeddedStore
 from .subscriptions import Subscriptions
@@ -41,7 +44,8 @@ if TYPE_CHECKING:
 
     from websockets.asyncio.server import Server
 
-    from .config import Config, JournalConfig
+    from .config import Config, JournalConfig, LimitsConfig, SchedulerConfig
+    from .dataset.dataset import Dataset
     from .store import Store
 
 log = logging.getLogger("triplewire.broker.app")
@@ -81,7 +85,7 @@ class Broker:
     def router(self) -> Router:
         """The application of the HTTP port."""
         config, paths = self.config, self.config.paths
-        router = Router(config.http, config.limits, application(paths, self.health))
+        router = Router(config.http, config.limits, application(paths, self.health, self.metrics()))
         queries = query.QueryGate(self.scheduler, config.limits)
         writes: update.Writes = self.scheduler
         if self.follower is not None:
@@ -129,10 +133,17 @@ class Broker:
         """Whether the core answers, and what the broker holds."""
         found = self._health()
         if isinstance(self.store, EmbeddedStore):
-            found |= self.store.dataset.health()
+            found |= self.store.health()
+        if self.journal is not None and "journal" in found:
+            found["journal"]["followers"] = self.journal.followers
         if self.follower is not None:
             found["following"] = self.follower.health()
         return found
+
+    def metrics(self) -> Metrics:
+        """The same for Prometheus, and how long things take."""
+        scheduler = self.scheduler
+        return Metrics(self.health, (scheduler.waited, scheduler.worked, scheduler.answered))
 
     def _health(self) -> dict[str, Any]:
         scheduler, statistics = self.scheduler, self.scheduler.statistics
@@ -145,8 +156,10 @@ class Broker:
             "sockets": scheduler.subscribers,
             "waiting": scheduler.waiting,
             "reading": scheduler.reading,
+            "busy_s": round(scheduler.busy_s(), 3),
             "updates": statistics.updates,
             "queries": statistics.queries,
+            "subscribes": statistics.subscribes,
             "notifications": statistics.notifications,
             "refused": statistics.refused,
             "failed": statistics.failed,
@@ -161,7 +174,25 @@ def open_store(config: Config) -> Store:
     """
     if config.store.query_endpoint:
         return EndpointStore(config.store, config.sparql, config.limits)
-    return EmbeddedStore(open_dataset(config.store, config.journal), config.sparql, config.limits)
+    dataset = open_dataset(config.store, config.journal)
+    readers = open_readers(dataset, config.scheduler, config.limits)
+    return EmbeddedStore(dataset, config.sparql, config.limits, readers)
+
+
+def open_readers(dataset: Dataset, config: SchedulerConfig, limits: LimitsConfig) -> ReaderProcesses | None:
+    """What answers queries of a dataset; None where the settings have it done by threads alone."""
+    if config.reader_isolation != "process":
+        return None
+    source: ForkedStore | OpenedStore = ForkedStore(dataset.quiet, lambda: dataset.store)
+    if dataset.is_disk:
+        assert dataset.kept is not None
+        source = OpenedStore(dataset.kept.directory / "store")
+    readers = ReaderProcesses(
+        source, config.readers, limits.query_bytes, config.reader_idle_s, config.reader_pending_quads
+    )
+    dataset.listen(readers.told, readers.renewed)
+    dataset.is_copied = not dataset.is_disk
+    return readers
 
 
 class _Uvicorn(uvicorn.Server):

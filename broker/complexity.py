@@ -105,6 +105,8 @@ class Counter:
     branching: bool = False  # the present path has brackets or alternatives
     last: str = ""
     last_kind: str = ""
+    declaring: bool = False  # PREFIX has been read: a name and an IRI follow
+    looked_into_iris: bool = False  # what was counted depends on what stands between < and >
 
     def count(self, sparql: str) -> None:
         """Walk over the text.
@@ -128,6 +130,7 @@ class Counter:
                 self._word(token)
             elif token.kind == "iri" and top.expression and self._is_operand():
                 self._symbol("<")  # `1<((2))&&3>0`
+                self.looked_into_iris = True
                 self.last, self.last_kind = "<", "symbol"
                 return token.start + 1
             else:
@@ -204,6 +207,7 @@ class Counter:
 
     def _word(self, token: Token) -> None:
         word = token.text.upper()
+        self.declaring = word == "PREFIX"
         if word in _OPERATOR_WORDS:
             self._operator(1)
             self.stack[-1].scope.nodes += 1
@@ -236,7 +240,9 @@ class Counter:
             if self.last in {"}", ")"}:  # triples after a FILTER or an OPTIONAL need no dot before them
                 self._join(1)
         elif kind in _NAMES and self.last_kind in _NAMES and len(self.stack) == 1:
-            self._operator(1)  # DESCRIBE <a> <b>: one join each
+            if not self.declaring:
+                self._operator(1)  # DESCRIBE <a> <b>: one join each
+            self.declaring = False
 
     def _path(self, symbol: str) -> None:
         if symbol == "/":

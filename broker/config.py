@@ -132,12 +132,16 @@ class SparqlConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerConfig:
-    """The FIFO in front of the core, and the threads that answer queries beside it."""
+    """The FIFO in front of the core, and what answers queries beside it."""
 
     queue_size: int = 1000
     timeout_s: float = 60.0
+    bulk_wait_s: float = 5.0
     readers: int = 4
     reader_queue_size: int = 1000
+    reader_isolation: str = "process"
+    reader_idle_s: float = 30.0
+    reader_pending_quads: int = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +155,8 @@ class LimitsConfig:
     operators: int = 1000
     joins: int = 64
     query_s: float = 60.0
+    query_bytes: int = 1024 * 1024 * 1024
+    answer_bytes: int = 1024 * 1024 * 1024
     answer_rows: int = 10_000_000
     sockets: int = 10_000
     subscriptions: int = 1_000_000
@@ -331,6 +337,7 @@ _CHOICES = types.MappingProxyType(
     {
         "store.engine": ("memory", "disk"),
         "follow.updates": ("forward", "refuse"),
+        "scheduler.reader_isolation": ("process", "thread"),
         "journal.fsync": ("always", "interval", "never"),
         "store.query_method": ("GET", "POST", "URL_ENCODED_POST"),
         "store.update_method": ("POST", "URL_ENCODED_POST"),

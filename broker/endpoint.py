@@ -17,14 +17,14 @@ from .errors import EndpointError, MalformedRequest, ProtocolError, RequestError
 from .guard import check_query, check_update
 from .model import Bindings, GraphWrite, QuadDelta, Query, QueryForm, Replay, Update
 from .remote import allow_remote
-from .store import graph_update, named_node, nobody
+from .store import graph_update, named_node, nobody, unbounded
 from .texts import is_update, query_form
 from .wire.media import JSON, N_TRIPLES, essence
 from .wire.results import parse_results
 
 if TYPE_CHECKING:
     from .config import LimitsConfig, SparqlConfig, StoreConfig
-    from .store import Before, Choose, Sink
+    from .store import Before, Check, Choose, Sink
     from .wire.media import AnswerFormat
 
 _CHUNK = 64 * 1024
@@ -100,7 +100,7 @@ class EndpointStore:
         self._update(text, [])
         return not there
 
-    def has_graph(self, graph: str) -> bool:
+    def has_graph(self, graph: str, check: Check = unbounded) -> bool:  # noqa: ARG002 - HTTP has a limit of its own
         """See `Store`; an empty graph counts where the endpoint keeps empty graphs."""
         name = named_node(graph).value
         asked = Query(f"ASK {{ {{ GRAPH <{name}> {{ ?s ?p ?o }} }} UNION {{ GRAPH <{name}> {{}} }} }}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import httpx
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from .config import LimitsConfig
 
-# A load holds up the updates behind it.
+# A load holds up the updates behind it: half of this for each wait, and no wait begins after the other half.
 _TIMEOUT_S = 10.0
 
 
@@ -25,7 +26,7 @@ def load_document(url: str, limits: LimitsConfig) -> list[Quad]:
     """The triples of a document on the Web, its blank nodes fresh; the host has been allowed before.
 
     Raises:
-        RequestError: it can't be fetched or read, is over limits.body_bytes, or is elsewhere by now.
+        RequestError: it can't be fetched or read, takes too long, is over limits.body_bytes, or is elsewhere by now.
     """
     try:
         content_type, data = _fetched(url, limits.body_bytes)
@@ -39,14 +40,18 @@ def load_document(url: str, limits: LimitsConfig) -> list[Quad]:
 def _fetched(url: str, most: int) -> tuple[str | None, bytes]:
     accept = ", ".join(format_.media_type for format_ in GRAPHS)
     parts: list[bytes] = []
-    with httpx.stream("GET", url, headers={"Accept": accept}, timeout=_TIMEOUT_S) as response:
+    size, deadline = 0, time.monotonic() + _TIMEOUT_S / 2
+    with httpx.stream("GET", url, headers={"Accept": accept}, timeout=_TIMEOUT_S / 2) as response:
         if not response.is_success:
             raise RequestError(
                 f"LOAD <{url:.200}> was answered by {response.status_code}", code="update_failed"
             )
         for chunk in response.iter_bytes():
             parts.append(chunk)
-            if sum(map(len, parts)) > most:
+            size += len(chunk)
+            if time.monotonic() > deadline:
+                raise RequestError(f"LOAD <{url:.200}> takes too long", code="update_failed")
+            if size > most:
                 raise RequestError(
                     f"LOAD <{url:.200}> is over {most} bytes (limits.body_bytes)", code="update_failed"
                 )

@@ -2,21 +2,31 @@
 
 Oxigraph has said that the text is well-formed before, or will say so: here a wrong text is one that has no place in the
 walk, and is answered by None, never guessed.
+
+Applications send the same update again and again with other constants in it.  `OperationReader` walks over what they have in
+common once, with marks in the places of the constants, and remembers what it read; the constants of each text are then
+put in their places.  What a text is does not depend on what its constants say, only on where they stand and of which
+kind they are.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyoxigraph import DefaultGraph, NamedNode
 
-from .templates import Template, read_quads
-from .tokens import tokens
+from .errors import SparqlSyntaxError
+from .prologues import Prologue, with_one_prologue
+from .templates import Template, constant_node, has_mark, mark, read_quads, split_at_marks
+from .tokens import shape, tokens
 
 if TYPE_CHECKING:
-    from .tokens import Token
+    from collections.abc import Mapping, Sequence
+
+    from .tokens import Shape, Token
 
 GraphRef: TypeAlias = NamedNode | DefaultGraph
 
@@ -38,7 +48,10 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Modify:
-    """DELETE and INSERT by the solutions of a pattern; `where` is its group with the braces."""
+    """DELETE and INSERT by the solutions of a pattern; `where` is its group with the braces.
+
+    `prologue` is the declarations that the pattern needs.
+    """
 
     delete: Template | None
     insert: Template | None
@@ -46,6 +59,7 @@ class Modify:
     with_graph: NamedNode | None = None
     using: tuple[NamedNode, ...] = ()
     using_named: tuple[NamedNode, ...] = ()
+    prologue: str = ""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -94,18 +108,119 @@ Operation: TypeAlias = Data | Modify | Clear | Create | Transfer | Load
 
 
 def read_operations(
-    sparql: str, prefixes: dict[str, str], base_iri: str
+    sparql: str, prefixes: Mapping[str, str], base_iri: str
 ) -> tuple[str, tuple[Operation, ...]] | None:
     """The prologue and the operations of an update whose declarations stand in front; None where it is not one.
 
     Raises:
         SparqlSyntaxError: a template is not one.
     """
-    reader = _Reader(sparql, prefixes, base_iri)
     try:
-        return reader.prologue, tuple(reader.operations())
+        reader = _Reader(sparql, prefixes, base_iri)
+        return reader.prologue.text, tuple(reader.operations())
     except _NotAnUpdateError:
         return None
+
+
+# Applications have a few dozen updates; the memory is bounded, as what is remembered of is short (see `tokens.shape`).
+_SHAPES = 512
+
+
+class OperationReader:
+    """Reads updates, and remembers the shapes of short ones.  Not thread-safe."""
+
+    def __init__(self, prefixes: Mapping[str, str], base_iri: str) -> None:
+        self._prefixes = dict(prefixes)
+        self._base_iri = base_iri
+        self._shapes: OrderedDict[Shape, _Pattern | None] = OrderedDict()
+
+    def read(self, sparql: str) -> tuple[str, tuple[Operation, ...]] | None:
+        """The prologue and the operations of an update, declarations anywhere; None where it is not one.
+
+        Raises:
+            SparqlSyntaxError: a template is not one.
+        """
+        found = shape(sparql)
+        if found is not None:
+            pattern = self._pattern(found[0])
+            if pattern is not None:
+                try:
+                    return pattern.prologue, pattern.operations(found[1])
+                except ValueError:
+                    pass  # one of the constants is for Oxigraph's reader
+        return read_operations(with_one_prologue(sparql), self._prefixes, self._base_iri)
+
+    def _pattern(self, shape: Shape) -> _Pattern | None:
+        if shape in self._shapes:
+            self._shapes.move_to_end(shape)
+            return self._shapes[shape]
+        pattern = self._shapes[shape] = self._read(shape)
+        if len(self._shapes) > _SHAPES:
+            self._shapes.popitem(last=False)
+        return pattern
+
+    def _read(self, shape: Shape) -> _Pattern | None:
+        # Declarations between operations have no place in the walk: such a shape has no pattern.
+        text = shape.filled(mark(kind, number) for number, kind in enumerate(shape.kinds))
+        try:
+            read = read_operations(text, self._prefixes, self._base_iri)
+        except SparqlSyntaxError:
+            return None
+        if read is None or has_mark(read[0]):
+            return None
+        return _Pattern.of(*read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """Operations with places for the constants of a text; their patterns' texts come in parts."""
+
+    prologue: str
+    parts: tuple[tuple[Data | Modify, list[str | int]], ...]
+
+    @classmethod
+    def of(cls, prologue: str, operations: Sequence[Operation]) -> _Pattern | None:
+        """None where there is another kind of operation, which is read in no time."""
+        parts: list[tuple[Data | Modify, list[str | int]]] = []
+        for operation in operations:
+            if not isinstance(operation, Data | Modify):
+                return None
+            parts.append(
+                (operation, split_at_marks(operation.where) if isinstance(operation, Modify) else [])
+            )
+        return cls(prologue, tuple(parts))
+
+    def operations(self, constants: Sequence[str]) -> tuple[Operation, ...]:
+        """The operations of a text with these constants.
+
+        Raises:
+            ValueError: Oxigraph's reader alone can tell what one of them is.
+        """
+        return tuple([_bound(operation, where, constants) for operation, where in self.parts])
+
+
+def _bound(operation: Data | Modify, where: list[str | int], constants: Sequence[str]) -> Operation:
+    if isinstance(operation, Data):
+        return Data(operation.insert, operation.template.bind(constants))
+    delete, insert = operation.delete, operation.insert
+    return Modify(
+        delete.bind(constants) if delete is not None else None,
+        insert.bind(constants) if insert is not None else None,
+        "".join([part if isinstance(part, str) else constants[part] for part in where]),
+        None if operation.with_graph is None else _node(operation.with_graph, constants),
+        tuple([_node(graph, constants) for graph in operation.using]),
+        tuple([_node(graph, constants) for graph in operation.using_named]),
+        operation.prologue,
+    )
+
+
+def _node(node: NamedNode, constants: Sequence[str]) -> NamedNode:
+    place = constant_node(node)
+    if isinstance(place, NamedNode):
+        return place
+    term = place.term(constants[place.number])
+    assert isinstance(term, NamedNode), "it was marked as one"
+    return term
 
 
 class _NotAnUpdateError(Exception):
@@ -115,12 +230,13 @@ class _NotAnUpdateError(Exception):
 class _Reader:
     """Goes over the tokens once; `_at` is the next."""
 
-    def __init__(self, sparql: str, prefixes: dict[str, str], base_iri: str) -> None:
+    def __init__(self, sparql: str, prefixes: Mapping[str, str], base_iri: str) -> None:
         self._sparql = sparql
         self._base_iri = base_iri
         self._tokens = list(tokens(sparql))
         self._at = 0
-        self.prologue = self._prologue(prefixes)
+        self.prologue = Prologue(prefixes, base_iri)
+        self._declarations()
 
     def operations(self) -> list[Operation]:
         found: list[Operation] = []
@@ -137,15 +253,17 @@ class _Reader:
                 self._symbol(";")
         return found
 
-    def _prologue(self, prefixes: dict[str, str]) -> str:
-        parts = [f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items()]
+    def _declarations(self) -> None:
+        start = self._at
         while True:
             if self._word("BASE"):
-                parts.append(f"BASE {self._next().text}")
+                self.prologue.base(self._next().text)
             elif self._word("PREFIX"):
-                parts.append(f"PREFIX {self._next().text} {self._next().text}")
+                self.prologue.prefix(self._next().text, self._next().text)
             else:
-                return " ".join(parts)
+                break
+        if self._at > start:
+            read_quads("", self._text(start), self._base_iri)  # those that nobody uses must be right, too
 
     def _operation(self) -> Operation:
         token = self._next()
@@ -185,7 +303,7 @@ class _Reader:
         if self._word("WHERE"):
             start = self._at
             template = self._template(blanks=False)
-            return Modify(template, None, self._text(start), graph)
+            return Modify(template, None, self._text(start), graph, prologue=self._used(start))
         template = self._template(blanks=False)
         if self._word("INSERT"):
             return self._modify(graph, template)
@@ -202,7 +320,8 @@ class _Reader:
         self._word("WHERE")
         start = self._at
         self._group()
-        return Modify(delete, insert, self._text(start), graph, tuple(using), tuple(named))
+        where, prologue = self._text(start), self._used(start)
+        return Modify(delete, insert, where, graph, tuple(using), tuple(named), prologue)
 
     def _clear(self, *, drop: bool) -> Clear:
         silent = self._word("SILENT")
@@ -231,14 +350,14 @@ class _Reader:
         token = self._next()
         if token.kind not in {"iri", "pname"}:
             raise _NotAnUpdateError
-        (quad,) = read_quads(f"<urn:s> <urn:p> {token.text} .", self.prologue, self._base_iri)
+        (quad,) = read_quads(f"<urn:s> <urn:p> {token.text} .", self._used(self._at - 1), self._base_iri)
         assert isinstance(quad.object, NamedNode)
         return quad.object
 
     def _template(self, *, variables: bool = True, blanks: bool = True) -> Template:
         start = self._at
         self._group()
-        template = Template.read(self._text(start)[1:-1], self.prologue, self._base_iri)
+        template = Template.read(self._text(start)[1:-1], self._used(start), self._base_iri)
         if (template.variables and not variables) or (template.blanks and not blanks):
             raise _NotAnUpdateError
         return template
@@ -254,6 +373,9 @@ class _Reader:
 
     def _text(self, start: int) -> str:
         return self._sparql[self._tokens[start].start : self._tokens[self._at - 1].end]
+
+    def _used(self, start: int) -> str:
+        return self.prologue.used_by(self._tokens[start : self._at])
 
     def _next(self) -> Token:
         if self._at >= len(self._tokens):

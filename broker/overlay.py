@@ -35,21 +35,20 @@ class Overlay:
 
     def insert(self, quads: Iterable[Quad]) -> None:
         """Add quads, and the graphs that they are the first of."""
-        for quad in canonical(quads):
-            if quad in self._deleted:
-                self._deleted.discard(quad)
-            elif quad not in self._store:
-                self._inserted.add(quad)
-            if isinstance(quad.graph_name, NamedNode):
-                self.create(quad.graph_name)
+        stored = canonical(quads)
+        self._inserted.update([quad for quad in stored if quad not in self._store])
+        if self._deleted:
+            self._deleted.difference_update(stored)
+        for graph in {quad.graph_name for quad in stored}:
+            if isinstance(graph, NamedNode):
+                self.create(graph)
 
     def delete(self, quads: Iterable[Quad]) -> None:
         """Take quads away; their graphs stay, as Oxigraph keeps them."""
-        for quad in canonical(quads):
-            if quad in self._inserted:
-                self._inserted.discard(quad)
-            elif quad in self._store:
-                self._deleted.add(quad)
+        stored = canonical(quads)
+        self._deleted.update([quad for quad in stored if quad in self._store])
+        if self._inserted:
+            self._inserted.difference_update(stored)
 
     def quads(self, graph: GraphRef | BlankNode) -> list[Quad]:
         """The quads of one graph."""
@@ -87,7 +86,7 @@ class Overlay:
 
     def delta(self) -> QuadDelta:
         """The net change; graphs that come into being with their first quad are not named apart."""
-        implied = {quad.graph_name for quad in self._inserted}
+        implied = {quad.graph_name for quad in self._inserted} if self._created else set()
         return QuadDelta(
             frozenset(self._inserted),
             frozenset(self._deleted),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph
@@ -14,7 +15,7 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat
 
 from .errors import GraphNotFound, MalformedRequest, RequestError, SparqlSyntaxError
 from .model import GraphEdit, GraphWrite, QuadDelta, Update
-from .operations import Data, Load, Modify, read_operations
+from .operations import Data, Load, Modify, OperationReader
 from .overlay import Overlay
 from .prologues import with_one_prologue
 from .templates import Template, plain_data, read_quads
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .operations import Operation
 
 _PLAIN = re.compile(
-    r"\s*(?P<prologue>(?:PREFIX\s+[^\s:{}<>]*:\s*<[^<>\s]*>\s*|BASE\s*<[^<>\s]*>\s*)*)"
+    r"\s*+(?P<prologue>(?:PREFIX\s+[^\s:{}<>]*+:\s*<[^<>\s]*>\s*+|BASE\s*<[^<>\s]*>\s*+)*+)"
     r"(?P<kind>INSERT|DELETE)\s+DATA\s*\{(?P<body>.*)\}\s*(?:;\s*)?",
     re.IGNORECASE | re.DOTALL,
 )
@@ -47,6 +48,7 @@ class Planner:
         self._prefixes = dict(prefixes)
         self._declared = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items())
         self._options: dict[str, Any] = {"base_iri": base_iri}
+        self._reader = OperationReader(prefixes, base_iri)
 
     def update(self, store: pyoxigraph.Store, update: Update) -> QuadDelta:
         """What an update will change; its text has been measured by the guard.
@@ -58,13 +60,12 @@ class Planner:
         plain = self._plain(store, update.sparql)
         if plain is not None:
             return plain
-        text = with_one_prologue(update.sparql)
         try:
-            read = read_operations(text, self._prefixes, self._base_iri)
+            read = self._reader.read(update.sparql)
         except SparqlSyntaxError:
             read = None
         if read is None:
-            self._parse(text)
+            self._parse(with_one_prologue(update.sparql))
             raise SparqlSyntaxError("Parsing failed: this form of update is not read here")
         prologue, operations = read
         try:
@@ -72,7 +73,7 @@ class Planner:
                 store, prologue, [self._ready(_over(one, update)) for one in operations], self._options
             ).delta()
         except SyntaxError:
-            self._parse(text)  # for the position in the sender's own text
+            self._parse(with_one_prologue(update.sparql))  # for the position in the sender's own text
             raise
 
     def _ready(self, operation: Operation) -> Operation:
@@ -107,6 +108,8 @@ class Planner:
         return overlay.delta()
 
     def _plain(self, store: pyoxigraph.Store, sparql: str) -> QuadDelta | None:
+        if "DATA" not in sparql.upper():
+            return None
         match = _PLAIN.fullmatch(sparql)
         body = plain_data(match["body"]) if match is not None else None
         if match is None or body is None:
@@ -174,11 +177,8 @@ def _over(operation: Operation, update: Update) -> Operation:
             "the update has USING or WITH and the request has using-graph-uri: "
             "the dataset must be given in one place (SPARQL 1.1 Protocol 2.2.3)"
         )
-    return Modify(
-        operation.delete,
-        operation.insert,
-        operation.where,
-        None,
-        tuple(NamedNode(graph) for graph in update.using_graphs),
-        tuple(NamedNode(graph) for graph in update.using_named_graphs),
+    return replace(
+        operation,
+        using=tuple(NamedNode(graph) for graph in update.using_graphs),
+        using_named=tuple(NamedNode(graph) for graph in update.using_named_graphs),
     )

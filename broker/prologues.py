@@ -3,6 +3,9 @@
 ``INSERT DATA { .. } ; PREFIX ex: <..> INSERT DATA { .. }`` (SPARQL 1.1 Update, grammar rule 29) becomes the same update
 with all declarations in front.  A prefix that is declared anew gets another name from there on, and relative IRIs after
 a new BASE are resolved here.
+
+What is read apart from the rest, a template or a pattern, needs only the declarations that it uses: a request may have
+thousands of both (`Prologue`).
 """
 
 from __future__ import annotations
@@ -16,10 +19,53 @@ from pyoxigraph import RdfFormat
 from .tokens import splice, tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from .tokens import Token
 
 _DECLARATION = re.compile("PREFIX|BASE", re.IGNORECASE)
+# Oxigraph reads `aex:b` as `a` and `ex:b` where that has a meaning, and no keywords before a name are longer than this.
+_GLUED_CHARS = 64
+# It also reads `1<ex:a&&ex:b>2` as two comparisons, where the standard's longest match is an IRI.
+_NAMES = re.compile(r"[^<>:()&=!*+/,;?#]*:")
 _SCHEME = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+class Prologue:
+    """The declarations in front of an update, each with an absolute IRI: their order matters no more."""
+
+    def __init__(self, prefixes: Mapping[str, str], base_iri: str) -> None:
+        """`prefixes` are declared before all others; their names have no colon."""
+        self._base = base_iri
+        self._base_declared = ""
+        self._prefixes = {f"{name}:": f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items()}
+
+    def base(self, iri: str) -> None:
+        """Declare a BASE; `iri` has its brackets."""
+        resolved = _resolved(iri, self._base)
+        self._base = resolved[1:-1]
+        self._base_declared = f"BASE {resolved}"
+
+    def prefix(self, name: str, iri: str) -> None:
+        """Declare a PREFIX; `name` has its colon, `iri` its brackets."""
+        self._prefixes[name] = f"PREFIX {name} {_resolved(iri, self._base)}"
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return " ".join([self._base_declared, *self._prefixes.values()])
+
+    def used_by(self, tokens: Iterable[Token]) -> str:
+        """The declarations that these terminals may need, by whatever reading of them."""
+        names: set[str] = set()
+        for token in tokens:
+            if token.kind == "pname":
+                names.add(token.text[: token.text.index(":") + 1])
+            elif token.kind == "iri":
+                names.update(_NAMES.findall(token.text))
+        used = {name[start:] for name in names for start in range(min(len(name), _GLUED_CHARS))}
+        found = sorted(used & self._prefixes.keys())
+        return " ".join([self._base_declared, *(self._prefixes[name] for name in found)])
 
 
 def with_one_prologue(sparql: str) -> str:
@@ -99,12 +145,17 @@ class _Hoist:
                 self._changes.append((token.start, token.end, resolved))
 
     def _resolved(self, iri: str) -> str:
-        if self._base is None or _SCHEME.match(iri) is not None:
-            return iri
-        # Python's urljoin loses an empty fragment: <r#> against <http://x/> must stay a namespace
-        triple = f"<urn:s> <urn:p> {iri} ."
-        try:
-            (quad,) = pyoxigraph.parse(triple, format=RdfFormat.TURTLE, base_iri=self._base)
-        except (SyntaxError, ValueError):
-            return iri
-        return str(quad.object)
+        return iri if self._base is None else _resolved(iri, self._base)
+
+
+def _resolved(iri: str, base: str) -> str:
+    """An IRI in its brackets, absolute; as it is where it can't be."""
+    if _SCHEME.match(iri) is not None:
+        return iri
+    # Python's urljoin loses an empty fragment: <r#> against <http://x/> must stay a namespace
+    triple = f"<urn:s> <urn:p> {iri} ."
+    try:
+        (quad,) = pyoxigraph.parse(triple, format=RdfFormat.TURTLE, base_iri=base)
+    except (SyntaxError, ValueError):
+        return iri
+    return str(quad.object)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .config import SparqlConfig
     from .tokens import Token
 
-_REMOTE = re.compile(r"SERVICE|LOAD", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # Oxigraph reads `SERVICEex:a {` and `LOADex:a` as a keyword and a name, where the standard reads one name.
 _GLUED_SERVICE = re.compile(r"(?:A|TRUE|FALSE)*SERVICE(?:SILENT)?.*:", re.IGNORECASE)
@@ -34,7 +33,8 @@ def allow_remote(sparql: str, config: SparqlConfig) -> str:
     Raises:
         UnsupportedOperation: SERVICE or LOAD names a host that is not in the settings.
     """
-    if _REMOTE.search(sparql) is None:
+    upper = sparql.upper()  # a search that ignores case takes ten times as long
+    if "SERVICE" not in upper and "LOAD" not in upper:
         return sparql
     found = list(tokens(sparql))
     changes: list[tuple[int, int, str]] = []

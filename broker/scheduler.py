@@ -13,6 +13,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from prometheus_client import Histogram
+
 from .answer import Answer, call_on
 from .errors import (
     BrokerError,
@@ -23,7 +25,7 @@ from .errors import (
     TooManyRequests,
     without_frames,
 )
-from .model import Leave, Outcome, Replay
+from .model import Leave, Outcome, Replay, Subscribe
 from .threads import Workers
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ class Inbox(Protocol):
 class _Job:
     request: Request
     future: asyncio.Future[Updated | None]
+    admitted: float
     deadline: float
     failure: BrokerError | None = (
         None  # of what comes after the core's part; what it led to is delivered all the same
@@ -69,6 +72,10 @@ class Statistics:
     notifications: int = 0
 
 
+def _histogram(name: str, meaning: str, buckets: tuple[float, ...]) -> Histogram:
+    return Histogram(f"triplewire_{name}", meaning, buckets=buckets, registry=None)
+
+
 class Scheduler:
     """Admits requests, keeps their order, and hands out what they lead to.
 
@@ -84,6 +91,9 @@ class Scheduler:
         self._admitted = 0
         self._inboxes: dict[SubscriberId, Inbox] = {}
         self._next_subscriber = 1
+        # What is enqueued is counted on the event loop, what has begun on the core thread.
+        self._enqueued = self._begun = 0
+        self._bulk: deque[_Job] = deque()
         self._closing = False
         self._stopped = False
         self._busy_since: float | None = None
@@ -92,6 +102,10 @@ class Scheduler:
         self._idle = asyncio.Event()
         self._idle.set()
         self.statistics = Statistics()
+        buckets = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+        self.waited = _histogram("core_wait_seconds", "From a request's admission to its turn", buckets)
+        self.worked = _histogram("core_work_seconds", "The core's work on one request", buckets)
+        self.answered = _histogram("update_seconds", "From an update's admission to its reply", buckets)
         self._lane = Workers(1, "core")
         # Between the core and the answers, where those wait for the disk.
         self._handled: deque[tuple[_Job, Outcome | BrokerError]] = deque()
@@ -138,10 +152,11 @@ class Scheduler:
         if self._inboxes.pop(subscriber, None) is not None and not self._stopped:
             self._enqueue(Leave(subscriber))
 
-    async def submit(self, request: Request) -> Updated | None:
+    async def submit(self, request: Request, *, bulk: bool = False) -> Updated | None:
         """Give a request its place in the FIFO and wait for its reply.
 
-        What it leads to is delivered even when the waiting task is cancelled.
+        What it leads to is delivered even when the waiting task is cancelled.  A `bulk` request lets all others go
+        first, for scheduler.bulk_wait_s at most.
 
         Raises:
             TooManyRequests: scheduler.queue_size requests wait already.
@@ -153,17 +168,23 @@ class Scheduler:
         if self._admitted >= self._config.queue_size:
             self.statistics.refused += 1
             raise TooManyRequests(f"Too many pending requests: {self._admitted} (scheduler.queue_size)")
-        return await self._enqueue(request)
+        return await self._enqueue(request, bulk=bulk)
 
     def replay(self, change: Replay) -> asyncio.Future[Updated | None]:
         """Give a change of elsewhere its place; never refused, never too late: the caller bounds how many wait."""
         return self._enqueue(change)
 
-    def _enqueue(self, request: Request) -> asyncio.Future[Updated | None]:
-        job = _Job(request, self._loop.create_future(), time.monotonic() + self._config.timeout_s)
+    def _enqueue(self, request: Request, *, bulk: bool = False) -> asyncio.Future[Updated | None]:
+        now = time.monotonic()
+        job = _Job(request, self._loop.create_future(), now, now + self._config.timeout_s)
         self._admitted += 1
         self._idle.clear()
-        self._lane.submit(lambda: self._run(job))
+        if bulk:
+            self._bulk.append(job)
+            self._lane.submit(self._run_bulk)
+        else:
+            self._enqueued += 1
+            self._lane.submit(lambda: self._run_next(job))
         return job.future
 
     async def query(self, query: Query, choose: Choose, *, compress: bool = False) -> Answer:
@@ -175,7 +196,12 @@ class Scheduler:
             TooManyRequests: scheduler.reader_queue_size queries wait already.
             BrokerError: the query can't be evaluated, or no format suits.
         """
-        answer = Answer(self._limits.query_s, compress=compress)
+        answer = Answer(
+            self._limits.query_s,
+            wait_s=self._config.timeout_s,
+            limit_bytes=self._limits.answer_bytes,
+            compress=compress,
+        )
         self._read(answer, lambda: self._store.answer(query, choose, answer.sink))
         self.statistics.queries += 1
         await answer.started()
@@ -188,8 +214,8 @@ class Scheduler:
             BrokerError: see `query`.
         """
         found: list[bool] = []
-        answer = Answer(self._limits.query_s)
-        self._read(answer, lambda: found.append(self._store.has_graph(graph)))
+        answer = Answer(self._limits.query_s, wait_s=self._config.timeout_s)
+        self._read(answer, lambda: found.append(self._store.has_graph(graph, answer.sink.check)))
         await answer.finished()
         return found[0]
 
@@ -214,11 +240,28 @@ class Scheduler:
         if not self._admitted and not self._answers:
             self._idle.set()
 
+    def _run_next(self, job: _Job) -> None:
+        """On the core thread."""
+        self._begun += 1
+        self._run(job)
+
+    def _run_bulk(self) -> None:
+        """On the core thread, once for each bulk request, and again after those that it let go first."""
+        if (
+            self._enqueued > self._begun
+            and time.monotonic() < self._bulk[0].admitted + self._config.bulk_wait_s
+        ):
+            self._lane.submit(self._run_bulk)
+        else:
+            self._run(self._bulk.popleft())
+
     def _run(self, job: _Job) -> None:
         """On the core thread."""
-        self._busy_since = time.monotonic()
+        began = self._busy_since = time.monotonic()
         outcome = self._handle(job)
         self._busy_since = None
+        self.waited.observe(began - job.admitted)
+        self.worked.observe(time.monotonic() - began)
         if self._syncer is not None:
             self._handled.append((job, outcome))
             self._syncer.submit(self._sync)
@@ -273,7 +316,10 @@ class Scheduler:
             for subscriber, message in outcome.messages:
                 self._put(subscriber, message)
             self.statistics.notifications += len(outcome.messages)
-            self.statistics.updates += outcome.reply is not None
+            if outcome.reply is not None:
+                self.statistics.updates += 1
+                self.answered.observe(time.monotonic() - job.admitted)
+            self.statistics.subscribes += isinstance(job.request, Subscribe)
             if job.failure is not None:
                 self._fail(job, job.failure)
             elif not job.future.cancelled():

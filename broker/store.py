@@ -8,6 +8,9 @@ any thread, on a snapshot; writes come from the core thread only (concurrent upd
 from __future__ import annotations
 
 import re
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyoxigraph
@@ -25,16 +28,18 @@ from .guard import check_query, check_update
 from .loading import load_document
 from .model import Bindings, GraphEdit, GraphWrite, QuadDelta, Query, QueryForm, Replay, Update
 from .planner import Planner
+from .readers.question import Question
 from .remote import allow_remote
 from .texts import is_update, with_ordered_star
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from threading import Lock
 
     from .config import LimitsConfig, SparqlConfig
     from .dataset.dataset import Dataset
     from .model import Row
+    from .readers.pool import ReaderProcesses
     from .wire.media import AnswerFormat
 
 _POSITION = re.compile(r"error at (\d+):(\d+)[^:]*: (.*)", re.DOTALL)
@@ -54,11 +59,19 @@ class Sink(Protocol):
         """Take some bytes; raises where nobody wants them any more."""
         ...
 
+    def check(self) -> None:
+        """Raises where nobody wants the answer any more, or it takes too long."""
+
 
 if TYPE_CHECKING:
     Choose: TypeAlias = Callable[[QueryForm], AnswerFormat]
     # Told what is about to be written, None where that is not known; not called where the request fails before.
     Before: TypeAlias = Callable[[QuadDelta | None], None]
+    Check: TypeAlias = Callable[[], None]
+
+
+def unbounded() -> None:
+    """There is no limit."""
 
 
 def nobody(_: QuadDelta | None) -> None:
@@ -91,8 +104,8 @@ class Store(Protocol):
         """The number of the journal's last record; None where there is no journal."""
         ...
 
-    def has_graph(self, graph: str) -> bool:
-        """Whether the named graph is there."""
+    def has_graph(self, graph: str, check: Check = unbounded) -> bool:
+        """Whether the named graph is there; for reader threads, `check` as that of a `Sink`."""
         ...
 
     @property
@@ -118,8 +131,16 @@ class Store(Protocol):
 class EmbeddedStore:
     """Oxigraph in this process."""
 
-    def __init__(self, dataset: Dataset, sparql: SparqlConfig, limits: LimitsConfig) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        sparql: SparqlConfig,
+        limits: LimitsConfig,
+        readers: ReaderProcesses | None = None,
+    ) -> None:
+        """Queries are answered by `readers`; without them in the thread that asks, where nothing can stop one."""
         self.dataset = dataset
+        self.readers = readers
         self._sparql = sparql
         self._limits = limits
         self._prefixes = tuple(sparql.prefixes.items())
@@ -133,21 +154,21 @@ class EmbeddedStore:
     def evaluate(self, query: Query) -> Bindings:
         """See `Store`.  Raises RequestError or StoreError."""
         result = self._query(query)
-        try:
+        with _told(query):
             return _bindings(result, self._limits.answer_rows)
-        except (RuntimeError, OSError, ValueError) as error:
-            raise _failed(error, "the query") from error
 
     def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
         """See `Store`.  Raises RequestError or StoreError, or what the sink raises."""
+        if self.readers is not None:
+            with _told(query):
+                self.readers.answer(self._question(query), choose, sink, sink.check)
+            return
         result = self._query(query)
         form = _form(result)
         format_ = choose(form)
         sink.start(form, format_)
-        try:
+        with _told(query):
             result.serialize(sink, format_.writer)  # type: ignore[arg-type]  # the writer fits the form
-        except (RuntimeError, OSError, ValueError) as error:
-            raise _failed(error, "the query") from error
 
     def apply(self, update: Update, before: Before = nobody) -> QuadDelta:
         """See `Store`; the exact change.  Raises RequestError or StoreError; then nothing has changed."""
@@ -168,7 +189,7 @@ class EmbeddedStore:
 
     def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """See `Store`.  Raises GraphNotFound, RequestError or StoreError; then nothing has changed."""
-        there = write.graph is None or self.has_graph(write.graph)
+        there = write.graph is None or self._contains(write.graph)
         self._write(self._planner.graph(self.dataset.store, write), before)
         return not there
 
@@ -187,9 +208,21 @@ class EmbeddedStore:
         if delta:
             self.dataset.write(delta)
 
-    def has_graph(self, graph: str) -> bool:
+    def has_graph(self, graph: str, check: Check = unbounded) -> bool:
         """See `Store`."""
+        if self.readers is None:
+            return self._contains(graph)
+        return self.readers.ask(Question(f"ASK {{ GRAPH {named_node(graph)} {{}} }}"), check)
+
+    def _contains(self, graph: str) -> bool:
         return self.dataset.store.contains_named_graph(named_node(graph))
+
+    def health(self) -> dict[str, Any]:
+        """How it goes, for operators."""
+        found = self.dataset.health()
+        if self.readers is not None:
+            found["readers"] = asdict(self.readers.statistics())
+        return found
 
     @property
     def answers_when_synced(self) -> bool:
@@ -202,30 +235,43 @@ class EmbeddedStore:
 
     def keep(self) -> None:
         """See `Store`."""
+        if self.readers is not None:
+            self.readers.tend(time.monotonic())
         self.dataset.keep()
 
     def close(self) -> None:
         """See `Store`.  Raises StoreError."""
+        if self.readers is not None:
+            self.readers.close()
         self.dataset.close()
 
     def _query(self, query: Query) -> QuerySolutions | QueryBoolean | QueryTriples:
+        question = self._question(query)
+        with _told(query):
+            return self.dataset.store.query(question.text, **question.options())
+
+    def _question(self, query: Query) -> Question:
         check_query(query.sparql, self._limits)
         text = allow_remote(query.sparql, self._sparql)
-        options: dict[str, Any] = {}
+        default = named = None
         if query.default_graphs or query.named_graphs:
-            options["default_graph"] = [named_node(graph) for graph in query.default_graphs]
-            options["named_graphs"] = [named_node(graph) for graph in query.named_graphs]
-        elif self._sparql.union_default_graph:
-            options["use_default_graph_as_union"] = True
-        try:
+            default = tuple(named_node(graph) for graph in query.default_graphs)
+            named = tuple(named_node(graph) for graph in query.named_graphs)
+        with _told(query):
             ordered = with_ordered_star(text, self._sparql.base_iri, self._prefixes)
-            return self.dataset.store.query(
-                ordered, base_iri=self._sparql.base_iri, prefixes=self._sparql.prefixes, **options
-            )
-        except SyntaxError as error:
-            raise syntax_error(error, query.sparql) from error
-        except (RuntimeError, OSError, ValueError) as error:
-            raise _failed(error, "the query") from error
+        sparql = self._sparql
+        return Question(ordered, sparql.base_iri, sparql.prefixes, default, named, sparql.union_default_graph)
+
+
+@contextmanager
+def _told(query: Query) -> Iterator[None]:
+    """Oxigraph's errors as ours."""
+    try:
+        yield
+    except SyntaxError as error:
+        raise syntax_error(error, query.sparql) from error
+    except (RuntimeError, OSError, ValueError) as error:
+        raise _failed(error, "the query") from error
 
 
 def named_node(iri: str) -> NamedNode:

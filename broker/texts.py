@@ -65,7 +65,7 @@ def with_ordered_star(sparql: str, base_iri: str, prefixes: tuple[tuple[str, str
 
 @lru_cache(maxsize=1024)
 def _ordered(sparql: str, star: Token, base_iri: str, prefixes: tuple[tuple[str, str], ...]) -> str:
-    answer = _EMPTY.query(sparql, base_iri=base_iri, prefixes=dict(prefixes))
+    answer = _EMPTY.query(_without_services(sparql), base_iri=base_iri, prefixes=dict(prefixes))
     visible = {variable.value for variable in getattr(answer, "variables", ())}
     order = dict.fromkeys(
         token.text[1:]
@@ -76,6 +76,24 @@ def _ordered(sparql: str, star: Token, base_iri: str, prefixes: tuple[tuple[str,
         return sparql
     names = " ".join(f"?{name}" for name in order)
     return splice(sparql, [(star.start, star.end, f" {names} ")])
+
+
+def _without_services(sparql: str) -> str:
+    """The text with the same variables in the same places, that calls nobody: SERVICE has become GRAPH."""
+    if "SERVICE" not in sparql.upper():
+        return sparql
+    changes: list[tuple[int, int, str]] = []
+    found = list(tokens(sparql))
+    for token, *after in zip(found, found[1:], found[2:], strict=False):
+        if token.is_word("SERVICE"):
+            changes.append((token.start, token.end, "GRAPH  "))
+            if after[0].is_word("SILENT"):
+                silent = after.pop(0)
+                changes.append((silent.start, silent.end, "      "))
+            if after[0].kind == "variable":  # Oxigraph does not count it among those that `*` stands for
+                name = after[0]
+                changes.append((name.start, name.end, "<>".ljust(name.end - name.start)))
+    return splice(sparql, changes)
 
 
 def _outermost_star(sparql: str) -> Token | None:

@@ -9,15 +9,19 @@ Oxigraph wants no space between keywords (`SELECTDISTINCT`, `FILTERNOT EXISTS`, 
 tokens here too: a guard that read one unknown word would let it pass.
 
 The time is linear in the text's length, whatever the text: what could begin a long terminal and does not is taken whole.
+
+Applications send the same text again and again with other constants in it.  A `Shape` is what such texts have in common;
+it is found by one regular expression, at a tenth of what the terminals cost.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _PN_BASE = (
     "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
@@ -31,17 +35,19 @@ _PN_PREFIX = f"[{_PN_BASE}](?:[{_PN_CHARS}.]*[{_PN_CHARS}])?"
 _PN_LOCAL = f"(?:[{_PN_CHARS_U}0-9:]|{_PLX})(?:(?:[{_PN_CHARS}.:]|{_PLX})*(?:[{_PN_CHARS}:]|{_PLX}))?"
 _NUMBER = r"(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)[eE][+-]?[0-9]+|[0-9]*\.[0-9]+|[0-9]+"
 
+_STRING = (
+    r'"""(?:(?:"|"")?(?:[^"\\]|\\.))*"""'
+    r"|'''(?:(?:'|'')?(?:[^'\\]|\\.))*'''"
+    r'|"(?:[^"\\\r\n]|\\.)*"'
+    r"|'(?:[^'\\\r\n]|\\.)*'"
+)
+_IRI = r'<[^<>"{}|^`\\\x00-\x20]*(?:\\[uU][^<>"{}|^`\\\x00-\x20]*)*>'
+
 _TERMINALS = (
     ("space", r"[ \t\r\n]+"),
     ("comment", r"#[^\r\n]*"),
-    (
-        "string",
-        r'"""(?:(?:"|"")?(?:[^"\\]|\\.))*"""'
-        r"|'''(?:(?:'|'')?(?:[^'\\]|\\.))*'''"
-        r'|"(?:[^"\\\r\n]|\\.)*"'
-        r"|'(?:[^'\\\r\n]|\\.)*'",
-    ),
-    ("iri", r'<[^<>"{}|^`\\\x00-\x20]*(?:\\[uU][^<>"{}|^`\\\x00-\x20]*)*>'),
+    ("string", _STRING),
+    ("iri", _IRI),
     ("variable", f"[?$]{_VARNAME}"),
     ("bnode", f"_:[{_PN_CHARS_U}0-9](?:[{_PN_CHARS}.]*[{_PN_CHARS}])?"),
     ("pname", f"(?:{_PN_PREFIX})?:(?:{_PN_LOCAL})?"),
@@ -72,6 +78,29 @@ _PARTS = re.compile(
 )
 _SCANNER = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TERMINALS), re.DOTALL)
 _VARNAME_ONLY = re.compile(_VARNAME)
+
+# Longer texts are rarely sent again, and what is remembered of texts must have an end.
+_SHAPED_CHARS = 4096
+_DECLARATIONS = re.compile(
+    r"(?:[ \t\r\n]+|#[^\r\n]*"
+    rf"|(?ai:PREFIX)[ \t\r\n]+[^:<>{{}}()\"'#\\ \t\r\n]*:[ \t\r\n]*{_IRI}|(?ai:BASE)[ \t\r\n]*{_IRI})*+"
+)
+_EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
+# A set of characters in front lets Python skip what is between; what follows looks back at the one that was found.
+# A number is taken out where nothing else can be meant: after a space, a comma or a bracket, and before the like.
+_CONSTANT = re.compile(
+    r"""(["'<#^+\-.0-9](?:"""
+    r'''(?<=")(?:""(?:(?:"|"")?(?:[^"\\]|\\.))*"""|(?:[^"\\\r\n]|\\.)*")'''
+    r"""|(?<=')(?:''(?:(?:'|'')?(?:[^'\\]|\\.))*\'''|(?:[^'\\\r\n]|\\.)*')"""
+    r"""|(?<=["']).*"""  # never ends: nobody scans the rest again
+    rf"|(?<=<){_IRI[1:]}"
+    r"|(?<=\#)[^\r\n]*"
+    rf"|(?<=\^)\^{_IRI}"
+    r"|(?:(?<=[ \t\r\n,(][0-9])[0-9]*(?:\.[0-9]+)?|(?<=[ \t\r\n,(]\.)[0-9]+|(?<=[ \t\r\n,(][+-])(?:[0-9]*\.)?[0-9]+)"
+    rf"{_EXPONENT}(?=[ \t\r\n,;)}}\]]|\.[ \t\r\n}}])))",
+    re.DOTALL,
+)
+_KINDS = {"'": '"', **dict.fromkeys("0123456789.", "0"), **{first: first for first in '"<#+-'}}
 
 
 class Token(NamedTuple):
@@ -117,3 +146,49 @@ def splice(text: str, changes: list[tuple[int, int, str]]) -> str:
         done = end
     parts.append(text[done:])
     return "".join(parts)
+
+
+class Shape(NamedTuple):
+    """A text without its constants: strings, numbers, IRIs and comments; those of its declarations stay in.
+
+    `kinds` has one item for each constant: the character `"`, `<`, `0`, `+` or `-` (numbers, by their sign) or `#`; or
+    the datatype with `^^` before it, which is no constant.
+    """
+
+    declarations: str
+    between: str
+    kinds: tuple[str, ...]
+
+    def filled(self, constants: Iterable[str]) -> str:
+        """The text with other constants, one for each of `kinds`."""
+        between = iter(self.between.split("\0"))
+        parts = [self.declarations, next(between)]
+        for constant, part in zip(constants, between, strict=True):
+            parts += (constant, part)
+        return "".join(parts)
+
+
+def shape(text: str) -> tuple[Shape, tuple[str, ...]] | None:
+    """What a text has in common with those that differ from it in constants, and its constants.
+
+    None where it is long, or where what is a constant can't be told without reading every terminal.  Constants are
+    terminals of `tokens`, but for the sign of a number, and comments.
+    """
+    return _shape(text) if len(text) <= _SHAPED_CHARS else None
+
+
+@lru_cache(maxsize=256)  # the guard and the planner ask for the same text
+def _shape(text: str) -> tuple[Shape, tuple[str, ...]] | None:
+    declared = _DECLARATIONS.match(text)
+    assert declared is not None, "it matches nothing, too"
+    parts = _CONSTANT.split(text[declared.end() :])
+    constants = tuple(parts[1::2])
+    between = "\0".join(parts[::2])
+    # Where a terminal holds what could begin a constant, we may have lost our way: a name with an escape, or `<<`
+    # before a name.
+    if "\\" in between or "<\0" in between or between.count("\0") != len(constants):
+        return None
+    if constants and not parts[-1] and constants[-1][0] in "\"'":
+        return None  # a string that never ends, and none that is SPARQL
+    kinds = tuple([_KINDS.get(constant[0], constant) for constant in constants])
+    return Shape(declared.group(), between, kinds), constants

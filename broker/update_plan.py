@@ -128,17 +128,22 @@ class UpdatePlan:
         return list(self._select(operation))
 
     def _select(self, operation: Modify) -> Iterator[Solution]:
-        names = " ".join(f"?{name}" for name in operation.variables) or "(1 AS ?solution)"
+        variables = operation.variables
+        names = " ".join([f"?{name}" for name in variables]) or "(1 AS ?solution)"
         options = dict(self._options)
         if operation.using or operation.using_named:
             options["default_graph"] = list(operation.using)
             options["named_graphs"] = list(operation.using_named)
         elif operation.with_graph is not None:
             options["default_graph"] = operation.with_graph
-        found = self._store.query(f"{self._prologue} SELECT {names} WHERE {operation.where}", **options)
+        query = f"SELECT {names} WHERE {operation.where}"
+        try:
+            found = self._store.query(f"{operation.prologue} {query}", **options)
+        except SyntaxError:  # perhaps Oxigraph reads the name of a prefix where we don't
+            found = self._store.query(f"{self._prologue} {query}", **options)
         assert isinstance(found, QuerySolutions)
         for row in found:
-            yield dict(zip(operation.variables, row, strict=False))
+            yield dict(zip(variables, row, strict=False))
 
     def _clear(self, operation: Clear) -> None:
         if isinstance(operation.target, All):
@@ -186,8 +191,10 @@ def _moved(quad: pyoxigraph.Quad, graph: GraphRef) -> pyoxigraph.Quad:
 
 
 def _with_blanks(solution: Solution, template: Template) -> Solution:
+    if not template.blanks:
+        return solution
     fresh: dict[str, Term | None] = {name: BlankNode() for name in template.blanks if name not in solution}
-    return {**solution, **fresh} if fresh else solution
+    return {**solution, **fresh}
 
 
 class _Rehearsal:

@@ -15,6 +15,7 @@ from rich.progress import Progress
 
 from .batches import BATCH_BYTES, Unaddressable, batches
 from .cli_common import url_option
+from .settings import ClientSettings
 from .sparql import SparqlClient
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from .batches import Batch
 
+_URGENCY = 6  # a load lets everybody else's updates go first
 EXTENSIONS = ".nt, .nq, .ttl, .trig, .rdf, .jsonld, each also with .gz"
 
 
@@ -69,7 +71,7 @@ def _online(
     formats: dict[Path, RdfFormat], url: str, graph: str | None, size: int, advance: Callable[[int], None]
 ) -> None:
     loaded = 0
-    with SparqlClient(url) as client:
+    with SparqlClient(url, settings=ClientSettings(urgency=_URGENCY)) as client:
         for file, format_ in formats.items():
             try:
                 with _opened(file, advance) as source:

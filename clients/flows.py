@@ -137,6 +137,8 @@ class SparqlFlows:
         headers = {**call.headers, "accept": accept}
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
+        if self._settings.urgency is not None and not call.safe:
+            headers["priority"] = f"u={self._settings.urgency}"
         return Call(call.method, call.url, call.params, headers, call.body, call.safe, call.streamed)
 
     def _wait_s(self, reply: Reply, repeats: int) -> float:

@@ -16,6 +16,7 @@ class ClientSettings:
     backoff_first_s: float = 0.1  # no wait between two attempts is shorter
     backoff_factor: float = 2.0
     backoff_longest_s: float = 30.0
+    urgency: int | None = None  # of what writes (RFC 9218): from 5 on, all others go first at the broker
     ping_interval_s: float = 20.0
     ping_timeout_s: float = 120.0  # generous: a slow callback holds up the reading of pongs
     max_message_bytes: int = 64 * 1024 * 1024  # first results are one message, however many rows they have

@@ -26,7 +26,7 @@ PLAN = (
     "broker.update_plan",
 )
 # Exact changes, kept.
-KEPT = ("broker.dataset", "broker.journal")
+KEPT = ("broker.dataset", "broker.journal", "broker.readers")
 STORE = ("broker.store", "broker.endpoint", *TEXTS, *PLAN, *KEPT, *SETTINGS)
 
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
@@ -44,7 +44,13 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.endpoint": (*VOCABULARY, *STORE),
     "broker.delta_writer": VOCABULARY,
     "broker.journal": (*VOCABULARY, "broker.config"),
-    "broker.dataset": (*VOCABULARY, "broker.config", "broker.delta_writer", "broker.journal"),
+    "broker.dataset": (
+        *VOCABULARY,
+        "broker.config",
+        "broker.delta_writer",
+        "broker.journal",
+        "broker.readers",
+    ),
     "broker.readers": (*VOCABULARY, "broker.journal.quad_lines", "broker.threads"),
     "broker.subscriptions": (*VOCABULARY, "broker.config", "spu"),
     "broker.core": (*VOCABULARY, *STORE, "broker.subscriptions", "spu"),

@@ -17,6 +17,9 @@ from triplewire.broker.journal.quad_lines import by_blank_nodes, load_labeled, l
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from pyoxigraph import BlankNode, NamedNode
 
     from triplewire.broker.model import QuadDelta
 
@@ -41,6 +44,28 @@ def copy_of(store: pyoxigraph.Store, check: Callable[[], None]) -> tuple[pyoxigr
     except (OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise StoreError(f"the store could not be copied: {error!s:.300}") from error
     return copy, loader.quads
+
+
+def copy_from(
+    path: Path, graphs: Iterable[NamedNode | BlankNode], check: Callable[[], None]
+) -> pyoxigraph.Store:
+    """A store with the quads of a file of N-Quads, blank nodes by their labels, and these graphs.
+
+    Raises:
+        StoreError: Oxigraph failed.
+    """
+    copy = pyoxigraph.Store()
+    loader = _Loader(copy, check)
+    try:
+        with path.open("rb") as file:
+            while data := file.read(_BLOCK_BYTES):
+                loader.write(data)
+        loader.close()
+        for graph in graphs:
+            copy.add_graph(graph)
+    except (OSError, RuntimeError, SyntaxError, ValueError) as error:
+        raise StoreError(f"the store could not be copied: {error!s:.300}") from error
+    return copy
 
 
 def bring_forward(store: pyoxigraph.Store, deltas: Iterable[QuadDelta]) -> int:

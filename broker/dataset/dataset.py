@@ -9,23 +9,30 @@ from __future__ import annotations
 
 import logging
 import math
+import pickle
+import tempfile
 import threading
 import time
 from collections import deque
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import RdfFormat
 
 from triplewire.broker.delta_writer import write_delta
 from triplewire.broker.errors import StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
+from triplewire.broker.journal.snapshot_writer import Draft, write_draft
+from triplewire.broker.readers.forking import run_forked
 
 from .churn import Churn
-from .copying import copy_of
+from .copying import copy_from, copy_of
 from .position import write_position
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     import pyoxigraph
 
@@ -84,7 +91,11 @@ class Dataset:
         self._writing = threading.Lock()
         self._keeping = threading.Lock()
         self._closing = False
+        # Set where copies of this process read the store: then no thread but the core's may be inside it when one is
+        # made, and what reads all of it does so in a copy, too.
+        self.is_copied = False
         self._listeners: list[Callable[[QuadDelta], None]] = []
+        self._swapped: Callable[[], None] = lambda: None
         self._missed: deque[QuadDelta] | None = None
         self._retired: pyoxigraph.Store | None = None
         self._written_at = self._retired_at = 0.0
@@ -121,9 +132,14 @@ class Dataset:
         self.churn = Churn(quads)
         self.sequence = sequence
 
-    def listen(self, told: Callable[[QuadDelta], None]) -> None:
-        """Have `told` called on the core thread with each change, when it is written and nobody has heard of it."""
+    def listen(self, told: Callable[[QuadDelta], None], swapped: Callable[[], None] | None = None) -> None:
+        """Have `told` called on the core thread with each change, when it is written and nobody has heard of it.
+
+        `swapped` is called while `quiet` is held, when the store is another one with the same content.
+        """
         self._listeners.append(told)
+        if swapped is not None:
+            self._swapped = swapped
 
     def write(self, delta: QuadDelta, client: str = "") -> None:
         """Write a change, all or nothing: into the journal, then into the store.
@@ -225,7 +241,8 @@ class Dataset:
         if self.kept is None:
             raise StoreError("nothing is kept: there is no directory (store.data)")
         began = time.monotonic()
-        made = checkpoint(self.kept.journal, self.store, self.kept.config, time.time())
+        kept = self.kept
+        made = checkpoint(kept.journal, self.store, kept.config, time.time(), self._draft)
         self.upkeep.snapshots += 1
         self.upkeep.snapshot_s = time.monotonic() - began
         return made.manifest.sequence
@@ -252,22 +269,39 @@ class Dataset:
         with self._writing:
             missed = self._missed = deque()
         try:
-            copy, _ = copy_of(self.store, self._check)
+            copy = self._copy()
             while len(missed) > _SWAP_CHANGES:
                 self._check()
                 write_delta(copy, missed.popleft())
             began = time.monotonic()
-            with self._writing:
+            with self.quiet, self._writing:
                 for delta in missed:
                     write_delta(copy, delta)
                 self._missed = None
                 self._retired, self._store = self._store, copy
                 self._retired_at = time.monotonic()
+                self._swapped()
             self.upkeep.swap_s = time.monotonic() - began
             self.churn.renewed(dead)
         finally:
             with self._writing:
                 self._missed = None
+
+    def _draft(self, directory: Path, store: pyoxigraph.Store, sequence: int) -> Draft:
+        if not self.is_copied:
+            return write_draft(directory, store, sequence)
+        job = partial(_pickled_draft, directory, store, sequence)
+        draft = pickle.loads(run_forked(self.quiet, job, self._check))  # noqa: S301 - from ourselves
+        assert isinstance(draft, Draft)
+        return draft
+
+    def _copy(self) -> pyoxigraph.Store:
+        if not self.is_copied:
+            return copy_of(self.store, self._check)[0]
+        with tempfile.TemporaryDirectory(prefix="triplewire-") as folder:
+            path = Path(folder) / "quads.nq"
+            graphs = pickle.loads(run_forked(self.quiet, partial(_dumped, self.store, path), self._check))  # noqa: S301
+            return copy_from(path, graphs, self._check)
 
     def _drop_retired(self) -> None:
         """Let the old store go, at a quiet moment if one comes.
@@ -289,6 +323,7 @@ class Dataset:
                 "dead": self.churn.dead,
                 "renewals": upkeep.renewals,
                 "renewal_s": round(upkeep.renewal_s, 3),
+                "swap_s": round(upkeep.swap_s, 4),
                 "failures": upkeep.failures,
             }
         }
@@ -326,3 +361,12 @@ class Dataset:
                     kept.journal.close()
                     if kept.flush_s is not None:
                         write_position(kept.directory, self._flushed, ended_well=True)
+
+
+def _pickled_draft(directory: Path, store: pyoxigraph.Store, sequence: int) -> bytes:
+    return pickle.dumps(write_draft(directory, store, sequence))
+
+
+def _dumped(store: pyoxigraph.Store, path: Path) -> bytes:
+    store.dump(str(path), format=RdfFormat.N_QUADS)
+    return pickle.dumps(list(store.named_graphs()))

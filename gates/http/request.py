@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FORM = "application/x-www-form-urlencoded"
 _HOST = re.compile(r"[A-Za-z0-9._~%:\[\]-]+")
 _MAX_FIELDS = 1000
+_BULK = re.compile(r"(?:^|,)\s*u=[567]\s*(?:,|;|$)")
 
 
 class ClientGone(Exception):
@@ -56,6 +57,11 @@ class HttpRequest:
         wanted = name.encode()
         found = [value.decode("latin-1") for key, value in self.scope["headers"] if key == wanted]
         return ", ".join(found) if found else None
+
+    @property
+    def is_bulk(self) -> bool:
+        """Whether the client has all others go first: an urgency of 5 to 7 (RFC 9218, 4.1)."""
+        return _BULK.search(self.header("priority") or "") is not None
 
     @property
     def url(self) -> str:

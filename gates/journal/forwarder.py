@@ -37,7 +37,7 @@ class Forwarder:
         self._graph_store = f"{base}{paths.graph_store}"
         self._http = httpx.AsyncClient(timeout=config.timeout_s)
 
-    async def submit(self, request: Request) -> Updated | None:
+    async def submit(self, request: Request, *, bulk: bool = False) -> Updated | None:
         """Have a write carried out by the leader, and wait until it is here.
 
         Raises:
@@ -50,9 +50,7 @@ class Forwarder:
             )
         assert isinstance(request, Update | GraphWrite)
         try:
-            response = await (
-                self._updated(request) if isinstance(request, Update) else self._written(request)
-            )
+            response = await self._sent(request, {"Priority": "u=6"} if bulk else {})
         except httpx.HTTPError as error:
             raise EndpointError(f"the leader can't be reached: {error!r:.200}") from error
         if not response.is_success:
@@ -70,21 +68,24 @@ class Forwarder:
             ) from None
         return Updated(0, created) if done is None else Updated(done.notified, created, done.delta)
 
-    async def _updated(self, update: Update) -> httpx.Response:
-        if not update.using_graphs and not update.using_named_graphs:
-            headers = {"Content-Type": f"{SPARQL_UPDATE}; charset=utf-8"}
-            return await self._http.post(self._update, content=update.sparql.encode(), headers=headers)
+    async def _sent(self, request: Update | GraphWrite, headers: dict[str, str]) -> httpx.Response:
+        if isinstance(request, GraphWrite):
+            return await self._written(request, headers)
+        if not request.using_graphs and not request.using_named_graphs:
+            headers |= {"Content-Type": f"{SPARQL_UPDATE}; charset=utf-8"}
+            return await self._http.post(self._update, content=request.sparql.encode(), headers=headers)
         form = {
-            "update": update.sparql,
-            "using-graph-uri": list(update.using_graphs),
-            "using-named-graph-uri": list(update.using_named_graphs),
+            "update": request.sparql,
+            "using-graph-uri": list(request.using_graphs),
+            "using-named-graph-uri": list(request.using_named_graphs),
         }
-        return await self._http.post(self._update, data=form)
+        return await self._http.post(self._update, data=form, headers=headers)
 
-    async def _written(self, write: GraphWrite) -> httpx.Response:
+    async def _written(self, write: GraphWrite, headers: dict[str, str]) -> httpx.Response:
         parameters = {"default": ""} if write.graph is None else {"graph": write.graph}
         content = None if write.edit is GraphEdit.DROP else write.triples.encode()
-        headers = {} if content is None else {"Content-Type": "application/n-triples"}
+        if content is not None:
+            headers |= {"Content-Type": "application/n-triples"}
         return await self._http.request(
             write.edit.value, self._graph_store, params=parameters, content=content, headers=headers
         )

@@ -58,7 +58,7 @@ class GraphStoreGate:
         elif request.method == "DELETE":
             if not named:
                 raise MalformedRequest("which graph? give ?graph=IRI or ?default")
-            await self._write(GraphWrite(GraphEdit.DROP, graph), response, [])
+            await self._write(GraphWrite(GraphEdit.DROP, graph), request, response, [])
         else:
             await self._store(request, response, graph, named=named)
 
@@ -97,7 +97,7 @@ class GraphStoreGate:
             graph = f"{request.url.rstrip('/')}/{uuid4()}"
             headers.append(("Location", graph))
         triples = await self._triples(request, graph or request.url)
-        await self._write(GraphWrite(edit, graph, triples), response, headers)
+        await self._write(GraphWrite(edit, graph, triples), request, response, headers)
 
     async def _triples(self, request: HttpRequest, base: str) -> str:
         body = await request.body()
@@ -107,9 +107,11 @@ class GraphStoreGate:
             return await asyncio.to_thread(to_ntriples, documents, base, nesting)
         return to_ntriples(documents, base, nesting)
 
-    async def _write(self, write: GraphWrite, response: HttpResponse, headers: list[tuple[str, str]]) -> None:
+    async def _write(
+        self, write: GraphWrite, request: HttpRequest, response: HttpResponse, headers: list[tuple[str, str]]
+    ) -> None:
         started = time.perf_counter()
-        updated = await self._writes.submit(write)
+        updated = await self._writes.submit(write, bulk=request.is_bulk)
         assert updated is not None
         milliseconds = (time.perf_counter() - started) * 1e3
         log.info("graph %s ok %.1fms, %d notifications", write.edit.value, milliseconds, updated.notified)

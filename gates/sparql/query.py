@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from triplewire.broker.errors import (
     DeadlineExceeded,
@@ -15,12 +15,14 @@ from triplewire.broker.errors import (
 )
 from triplewire.broker.model import Query
 from triplewire.broker.wire.media import formats_of, negotiate
-from triplewire.gates.http.request import FORM
+from triplewire.gates.http.request import FORM, ClientGone
 from triplewire.gates.http.response import HttpResponse, accepts_gzip
 
 from .description import asks_for_description, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from triplewire.broker.answer import Answer
     from triplewire.broker.config import LimitsConfig
     from triplewire.broker.model import QueryForm
@@ -32,6 +34,7 @@ log = logging.getLogger("triplewire.gates.sparql")
 
 SPARQL_QUERY = "application/sparql-query"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+_PATIENCE_S = 0.05
 
 
 class QueryGate:
@@ -59,7 +62,9 @@ class QueryGate:
         def choose(form: QueryForm) -> AnswerFormat:
             return negotiate(request.header("accept"), formats_of(form))
 
-        answer = await self._scheduler.query(query, choose, compress=accepts_gzip(request))
+        answer = await _unless_gone(
+            request, self._scheduler.query(query, choose, compress=accepts_gzip(request))
+        )
         try:
             await self._send(request, response, answer)
         finally:
@@ -95,6 +100,29 @@ class QueryGate:
             except TimeoutError as error:
                 raise DeadlineExceeded("the client does not read the answer (limits.send_s)") from error
         await response.end()
+
+
+async def _unless_gone(request: HttpRequest, query: Coroutine[Any, Any, Answer]) -> Answer:
+    """The answer; where the client hangs up before it has begun, the query is ended.
+
+    Raises:
+        ClientGone: it did.
+    """
+    asking = asyncio.create_task(query)
+    try:
+        # Most answers are there before it is worth looking whether the client is.
+        await asyncio.wait({asking}, timeout=_PATIENCE_S)
+        if not asking.done():
+            leaving = asyncio.create_task(request.gone())
+            try:
+                await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                leaving.cancel()
+        if not asking.done():
+            raise ClientGone
+        return asking.result()
+    finally:
+        asking.cancel()
 
 
 async def read_query(request: HttpRequest) -> Query:

@@ -26,7 +26,7 @@ METHODS = ("POST", "OPTIONS")
 class Writes(Protocol):
     """Who carries out what writes: the scheduler, or a leader elsewhere."""
 
-    async def submit(self, request: Request) -> Updated | None:
+    async def submit(self, request: Request, *, bulk: bool = False) -> Updated | None:
         """Carry it out; raises BrokerError, and then nothing has changed."""
         ...
 
@@ -51,7 +51,7 @@ class UpdateGate:
 
     async def _carry_out(self, update: Update, request: HttpRequest, response: HttpResponse) -> None:
         started = time.perf_counter()
-        updated = await self._writes.submit(update)
+        updated = await self._writes.submit(update, bulk=request.is_bulk)
         assert updated is not None
         milliseconds = (time.perf_counter() - started) * 1e3
         change = _change(updated.delta)

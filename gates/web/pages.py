@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 if TYPE_CHECKING:
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
     from triplewire.broker.config import PathsConfig
 
+    from .metrics import Metrics
+
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
-def application(paths: PathsConfig, health: Callable[[], dict[str, Any]]) -> FastAPI:
+def application(paths: PathsConfig, health: Callable[[], dict[str, Any]], metrics: Metrics) -> FastAPI:
     """The application; `health` tells the broker's state, its `status` is `ok` or what is wrong."""
     # The interactive documentation of FastAPI loads from a content network: not for a broker in a cellar.
     app = FastAPI(title="Triplewire", version=version("triplewire"), docs_url=None, redoc_url=None)
@@ -38,13 +40,19 @@ def application(paths: PathsConfig, health: Callable[[], dict[str, Any]]) -> Fas
         found = health()
         return JSONResponse(found, 200 if found["status"] == "ok" else 503)
 
+    @app.api_route("/metrics", methods=["GET", "HEAD"])
+    async def figures(request: Request) -> Response:
+        """The broker's figures for Prometheus."""
+        body, content_type = metrics.page(request.headers.get("accept", ""))
+        return Response(body, headers={"Content-Type": content_type})
+
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:
         """SEPA's flat error object, as everywhere."""
         description = f"{request.method} {request.url.path}: {error.detail}"
         if error.status_code == 404:
             description += f"; there are {paths.query}, {paths.update}, {paths.sparql}, {paths.graph_store}"
-            description += f", {paths.subscribe}, /health and /"
+            description += f", {paths.subscribe}, /health, /metrics and /"
         body = {
             "error": _CODES.get(error.status_code, "bad_request"),
             "status_code": error.status_code,

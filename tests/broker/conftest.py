@@ -13,15 +13,17 @@ from triplewire.broker.core import Core
 from triplewire.broker.subscriptions import Subscriptions
 
 
-@pytest.fixture(params=["memory", "journal", "disk", "endpoint"])
+@pytest.fixture(params=["memory", "journal", "disk", "memory-process", "disk-process", "endpoint"])
 def any_store(request, tmp_path):
     """A store of each kind, with a few triples in three graphs."""
     if request.param == "endpoint":
         oxigraph = request.getfixturevalue("oxigraph")
         store = remote(oxigraph.query, oxigraph.update)
     else:
-        data = "" if request.param == "memory" else str(tmp_path / "data")
-        store = embedded(data=data, engine="disk" if request.param == "disk" else "memory")
+        engine, _, isolation = request.param.partition("-")
+        data = "" if engine == "memory" else str(tmp_path / "data")
+        engine = "disk" if engine == "disk" else "memory"
+        store = embedded(data=data, engine=engine, isolation=isolation or "thread")
     yield fill(store)
     store.close()
 

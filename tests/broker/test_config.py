@@ -78,7 +78,7 @@ def test_texts_become_the_setting_s_kind(override, value):
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
-        (["scheduler.queue=1"], "scheduler.queue is not a setting; there are queue_size"),
+        (["scheduler.queue=1"], "scheduler.queue is not a setting; there are bulk_wait_s, queue_size"),
         (["schedule.queue_size=1"], "schedule is not a setting"),
         (["scheduler.queue_size=many"], "scheduler.queue_size must be a whole number"),
         (["scheduler.queue_size=0"], "scheduler.queue_size must be at least 1"),

@@ -7,13 +7,14 @@ import time
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.sparql_strategies import queries, updates
 from support.worst_texts import EXPRESSIONS, GROUPS, JOINS, OPERATORS, TERMS, TOGETHER, as_query, as_update
 
 from triplewire.broker.complexity import Counter
 from triplewire.broker.config import LimitsConfig
 from triplewire.broker.errors import QueryTooComplex, RequestTooLarge
-from triplewire.broker.guard import check_query, check_update
+from triplewire.broker.guard import _check, check_query, check_update
 
 LIMITS = LimitsConfig()
 
@@ -222,3 +223,56 @@ def test_the_short_way_lets_nothing_pass_that_the_long_way_would_not(family):
         except QueryTooComplex:
             return
         Counter(around).count(text)
+
+
+@pytest.mark.parametrize("check", [check_query, check_update])
+def test_declarations_are_no_operators(check):
+    """However many there are; the IRIs of DESCRIBE are joined, with declarations before them or without."""
+    declarations = " ".join(f"PREFIX p{number}: <http://x/{number}>" for number in range(3000))
+    check(f"{declarations} DELETE WHERE {{ ?s p1:p ?o }}", LIMITS)
+    for before in ("", declarations, "PREFIX p1: <http://x/>"):
+        refused_by(
+            check, f"{before} DESCRIBE" + " <http://x/>" * (LIMITS.operators + 2) + " WHERE { ?s ?p ?o }"
+        )
+
+
+# --- texts that differ in their constants only ------------------------------------------------------------------
+
+
+def verdict(check, text, limits):
+    try:
+        check(text, limits)
+    except QueryTooComplex as error:
+        return str(error)
+    return None
+
+
+@settings(max_examples=200, deadline=None)
+@given(queries | updates, st.integers(1, 12))
+def test_a_remembered_verdict_is_that_of_the_text(text, most):
+    """Whatever stands in its strings, numbers and IRIs."""
+    limits = LimitsConfig(nesting=most, operators=most, joins=most)
+    counted = verdict(lambda text, limits: Counter(limits).count(text), text, limits)
+    for other in (
+        text,
+        text.replace("'x'", "'(((' "),
+        text.replace("'x'", '"} ; {"'),
+        text.replace(" 1", " 27"),
+    ):
+        assert verdict(_check, other, limits) == counted, other
+
+
+def test_brackets_where_an_iri_could_be_are_counted_each_time():
+    """Oxigraph reads `1<((2))&&3>0` as two comparisons: what is in it is not the same for all texts of a shape."""
+    around = "SELECT * {{ ?s ?p ?o FILTER(1<{0}2{1}&&3>0) }}".format
+    for _ in range(2):
+        check_query(around("((", "))"), LIMITS)
+        refused_by(check_query, around("(" * 300, ")" * 300))
+
+
+def test_a_shape_is_counted_once(monkeypatch):
+    """Applications send the same text with other values."""
+    text = "SELECT * {{ ?s ?p ?o FILTER(?o > {} && ?p != <http://x/{}>) }}".format
+    check_query(text(1, "once"), LIMITS)
+    monkeypatch.setattr("triplewire.broker.guard.Counter", None)
+    check_query(text(27, "more"), LIMITS)

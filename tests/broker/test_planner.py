@@ -30,10 +30,14 @@ def after(text):
 
 def changed_by(update):
     """What a store holds after what the planner makes of an update."""
+    return changed_by_planner(Planner("http://localhost/", {}, lambda _: []), update.sparql, update)
+
+
+def changed_by_planner(planner, text, update=None):
+    """The same, by a planner that remembers what it has planned before."""
     store = pyoxigraph.Store()
     store.update(DATA)
-    planner = Planner("http://localhost/", {}, lambda _: [])
-    write_delta(store, planner.update(store, update))
+    write_delta(store, planner.update(store, update or Update(text)))
     return set(store)
 
 
@@ -170,3 +174,60 @@ def test_a_text_costs_no_more_than_its_length(text):
     with pytest.raises(SyntaxError):
         changed_by(Update(text))
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PREFIX {name}{number}: <http://x/{number}/> INSERT DATA {{ {name}{number}:s {name}{number}:p {number} }}",
+        "PREFIX {name}{number}: <http://x/{number}/> INSERT {{ ?s {name}{number}:p 1 }} WHERE {{ ?s {name}{number}:q 1 }}",
+        "PREFIX {name}{number}: <http://x/{number}/> CLEAR SILENT GRAPH {name}{number}:g",
+        "PREFIX {name}{number}: <http://x/{number}/> INSERT {{}} WHERE {{ FILTER(1<{name}{number}:p&&2>1) }}",
+    ],
+)
+@pytest.mark.parametrize("name", ["p", "p" * 70], ids=["short", "long"])
+def test_thousands_of_operations_and_prefixes(text, name):
+    """Each operation is read with the declarations that it uses, not with all of them."""
+    whole = " ; ".join(text.format(name=name, number=number) for number in range(4000))
+    started = time.process_time()
+    changed_by(Update(whole))
+    assert time.process_time() - started < 3
+
+
+def test_a_planner_remembers_no_constants():
+    """The same update with other values, relative IRIs and failures in between."""
+    planner = Planner("http://localhost/", {}, lambda _: [])
+    ours, theirs = pyoxigraph.Store(), pyoxigraph.Store()
+    text = (
+        "PREFIX : <http://example.org/> DELETE {{ {0} :value ?old }} INSERT {{ {0} :value {1} ; :said {2} }} "
+        "WHERE {{ OPTIONAL {{ {0} :value ?old }} }} ; DELETE DATA {{ {0} :said 'nothing' }}"
+    ).format
+    for one in ("<http://x/1>", "<http://x/2>", "<3>", "<http://x/1>", "<http://x/a/../2>"):
+        for value in ("1", "02.50", "-3", "'}'", '"a\\"b"', "1"):
+            update = text(one, value, "'nothing'" if value == "1" else "'#'@en")
+            write_delta(ours, planner.update(ours, Update(update)))
+            theirs.update(update, base_iri="http://localhost/")
+            assert set(ours) == set(theirs)
+        with pytest.raises(SyntaxError):
+            planner.update(ours, Update(text("'a literal'", 1, 2) + "nonsense"))
+
+
+def test_a_prefix_that_only_oxigraph_sees():
+    """It reads two comparisons where the standard's longest match is an IRI, a constant of a known shape."""
+    planner = Planner("http://localhost/", {}, lambda _: [])
+    text = "PREFIX c: <http://c/> PREFIX x: <http://x/> INSERT {{ ?s x:{0} ?o }} WHERE {{ ?s ?p ?o FILTER(1<{1}>0) }}"
+    for name, between in (("a", "2&&c:a!=x:a&&3"), ("a", "2&&x:b!=c:b&&3"), ("a", "2&&c:b=x:b&&3")):
+        update = text.format(name, between)
+        assert changed_by_planner(planner, update) == after(update)
+
+
+def test_the_place_of_an_error_is_that_of_the_text():
+    """Also in a text of a known shape, with constants of other lengths."""
+    planner = Planner("http://localhost/", {}, lambda _: [])
+    text = "INSERT {{ <http://x/s> <http://x/p> {} }} WHERE {{ ?s <http://x/p> {} FILTER(?t) ?x }}".format
+    for first, second in (("1", "2"), ("'long'", "'longer'"), ("22", "333")):
+        with pytest.raises(SyntaxError) as expected:
+            pyoxigraph.Store().update(text(first, second))
+        with pytest.raises(SyntaxError) as caught:
+            planner.update(pyoxigraph.Store(), Update(text(first, second)))
+        assert str(caught.value) == str(expected.value)

@@ -7,7 +7,8 @@ import time
 import pytest
 from pyoxigraph import Store
 
-from triplewire.broker.prologues import with_one_prologue
+from triplewire.broker.prologues import Prologue, with_one_prologue
+from triplewire.broker.tokens import tokens
 
 
 def quads_after(*updates):
@@ -106,3 +107,57 @@ def test_a_prefix_may_be_declared_again_and_again():
         for number, name in enumerate(declared)
     ]
     assert quads_after(with_one_prologue(" ; ".join(updates))) == quads_after(*updates)
+
+
+def prologue(*declarations):
+    """One with these PREFIX and BASE declarations, over a prefix of the settings."""
+    made = Prologue({"set": "http://set/"}, "http://base/x")
+    for name, iri in declarations:
+        made.prefix(name, iri) if name else made.base(iri)
+    return made
+
+
+def test_all_of_a_prologue():
+    """The last declaration of a name counts; relative IRIs are those of the base before them."""
+    made = prologue(
+        ("a:", "<a#>"), ("", "<http://b/c>"), ("b:", "<d/>"), ("", "<e/>"), ("c:", "<>"), ("a:", "<a>")
+    )
+    assert made.text == (
+        "BASE <http://b/e/> PREFIX set: <http://set/> PREFIX a: <http://b/e/a> PREFIX b: <http://b/d/> "
+        "PREFIX c: <http://b/e/>"
+    )
+    assert prologue().text == " PREFIX set: <http://set/>"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("?s ?p 1", ""),
+        ("a:x b:y 'c:z'", "a b"),
+        ("a:x a:y", "a"),
+        (": :x", ""),
+        ("unknown:x", ""),
+        ("ab:x", "ab b"),
+        ("?o<a:x&&b:y>?s", "a b"),
+        ("<http://x/>", ""),
+        ("# a:x", ""),
+    ],
+)
+def test_what_a_text_needs_of_a_prologue(text, names):
+    """Each prefix that it names, by any reading of it; the base always."""
+    made = prologue(("", "<http://b/>"), *((f"{name}:", f"<http://{name}/>") for name in ("a", "b", "ab")))
+    expected = [f"PREFIX {name}: <http://{name}/>" for name in sorted(names.split())]
+    assert made.used_by(tokens(text)) == " ".join(["BASE <http://b/>", *expected])
+
+
+def test_an_iri_that_is_none_stays():
+    """Oxigraph will say what is wrong with it."""
+    made = prologue(("a:", "<http://[>"), ("b:", "<//[>"))
+    assert "PREFIX a: <http://[> PREFIX b: <//[>" in made.text
+
+
+def test_a_long_name_costs_no_more_than_its_length():
+    """Though its ends are looked up too."""
+    started = time.process_time()
+    assert prologue().used_by(tokens(f"{'a' * 1_000_000}:b")) == ""
+    assert time.process_time() - started < 0.5

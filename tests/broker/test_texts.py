@@ -190,3 +190,37 @@ def test_white_space_costs_no_more_than_its_length():
     started = time.process_time()
     ordered("SELECT" + " " * 5000 + "?x {}")
     assert time.process_time() - started < 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("SELECT * { ?z ?y ?x SERVICE <URL> { ?z ?b ?a } }", "z y x b a"),
+        ("SELECT * { SERVICE SILENT <URL> { ?z ?b ?a } ?c ?d 'SERVICE' }", "z b a c d"),
+        ("SELECT * { ?z ?y ?x SERVICESILENT?u{ ?z ?b ?a } }", "z y x b a"),
+        ("SELECT * { ?z ?y ?u service ?u { ?z ?b ?a } }", "z y u b a"),
+        ("SELECT * { { SELECT * { SERVICE <URL> { ?z ?b ?a } } } }", "z b a"),
+    ],
+)
+def test_nobody_is_called_to_order_columns(text, names, stub):
+    """A SERVICE is called by the query itself, once; it may have side effects, and takes its time."""
+    text = text.replace("URL", stub.url)
+    order = ordered(text)
+    assert stub.asked == []
+    assert order == text.replace("*", " " + " ".join(f"?{name}" for name in names.split()) + " ", 1)
+    assert set(names.split()) == {
+        variable.value
+        for variable in pyoxigraph.Store()
+        .query(text.replace("?u{", "<>{").replace("?u {", "<> {"), base_iri=stub.url)
+        .variables
+    }
+
+
+def test_an_error_near_a_service_keeps_its_place():
+    """What is asked in the text's place has the same lines and columns."""
+    text = "SELECT *\n{ SERVICE SILENT ?url { ?a ?b ?c } ?s ?p }"
+    with pytest.raises(SyntaxError) as expected:
+        pyoxigraph.Store().query(text, base_iri=BASE)
+    with pytest.raises(SyntaxError) as caught:
+        ordered(text)
+    assert str(caught.value) == str(expected.value)

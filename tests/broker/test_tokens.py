@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sparql_strategies import PROLOGUE, data_blocks, queries, updates
 
-from triplewire.broker.tokens import is_variable_name, splice, tokens
+from triplewire.broker.tokens import is_variable_name, shape, splice, tokens
 
 SKIPPED = re.compile(r"(?:[ \t\r\n]+|#[^\r\n]*)*")
 PIECES = st.sampled_from(
@@ -237,3 +237,138 @@ def test_splicing_replaces_what_is_named_and_nothing_else(parts, rest):
         changes.append((len(text) + len(kept), len(text) + len(kept) + len(old), new))
         text, expected = text + kept + old, expected + kept + new
     assert splice(text + rest, changes) == expected + rest
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------
+
+SHAPED = st.lists(
+    st.sampled_from(
+        [
+            *"'\"\\<>#\n{},.;(:\0",
+            " ",
+            " ",
+            " ",
+            "'''",
+            '"""',
+            "<a>",
+            "<http://x/y#z>",
+            "a",
+            "?x",
+            "1",
+            "-1.5",
+            "+1e5",
+            "a:b",
+            "^^<t>",
+            "^^",
+            "<<",
+            "@en",
+            "'a'",
+            '"b\\"c"',
+            "x1",
+            "a:1.2",
+            "PREFIX a: <b> ",
+            "BASE<c>",
+            "_:b1",
+        ]
+    ),
+    max_size=20,
+).map("".join)
+
+
+@settings(max_examples=1000)
+@given(SHAPED | texts)
+def test_constants_are_terminals(text):
+    """Where a shape is found, each constant is what the terminals say; with its own it is the text again."""
+    found = shape(text)
+    if found is None:
+        return
+    one, constants = found
+    assert one.filled(constants) == text
+    terminals = {(token.start, token.end): token.kind for token in tokens(text)}
+    end = len(one.declarations)
+    for part, constant, kind in zip(one.between.split("\0"), constants, one.kinds, strict=False):
+        start = end + len(part)
+        end = start + len(constant)
+        if kind == "#":
+            assert not any(start < stop and begin < end for begin, stop in terminals)
+            continue
+        skipped = 2 if kind[0] == "^" else 1 if kind in {"+", "-"} else 0
+        expected = {"<": "iri", "^": "iri", '"': "string"}.get(kind[0], "number")
+        assert terminals[start + skipped, end] == expected
+        assert kind[0] != "^" or kind == constant
+
+
+@settings(max_examples=300)
+@given(SHAPED | texts, SHAPED | texts)
+def test_one_shape_is_one_sequence_of_terminals(first, second):
+    """Two texts of one shape differ in their constants, and in nothing else."""
+    found = shape(first)
+    if found is None:
+        return
+    swapped = found[0].filled(
+        {"<": "<other>", '"': "'other'", "0": "7", "+": "+7", "-": "-7", "#": "#other"}.get(kind, kind)
+        for kind in found[0].kinds
+    )
+    assert [kind for kind, _ in kinds(swapped)] == [kind for kind, _ in kinds(first)]
+    again = shape(swapped)
+    assert again is None or again[0] == found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "between", "constants"),
+    [
+        (
+            "a 'b' <c> 1 -2.5 +.5e1 # d\n",
+            "a \0 \0 \0 \0 \0 \0\n",
+            ["'b'", "<c>", "1", "-2.5", "+.5e1", "# d"],
+        ),
+        ("?x1 a:1 _:1 1a 1.", "?x1 a:1 _:1 1a 1.", []),
+        ("(1,2)", "(\0,\0)", ["1", "2"]),
+        ("'1'^^xsd:int \"2\"^^<t>@", "\0^^xsd:int \0\0@", ["'1'", '"2"', "^^<t>"]),
+        ("?x<?y ?x<<a>", None, None),
+        (r"a:\' 'b'", None, None),
+        ("a 'b", None, None),
+        ("a\0'b'", None, None),
+    ],
+)
+def test_the_constants_of_a_text(text, between, constants):
+    """Taken out where they can't be anything else; None where that can't be told."""
+    found = shape(text)
+    assert (
+        (between, constants) == (None, None)
+        if found is None
+        else (found[0].between, [*found[1]]) == (between, constants)
+    )
+
+
+def test_declarations_are_no_constants():
+    """Two texts that differ in a prefix are two shapes."""
+    text = "# a\nPREFIX a: <{}> BASE<b> prefix c: <c> INSERT DATA {{ <s> a:b 1 }}"
+    one, other = (shape(text.format(name)) for name in ("x", "y"))
+    assert one[0].declarations == "# a\nPREFIX a: <x> BASE<b> prefix c: <c> "
+    assert one[1] == other[1] == ("<s>", "1")
+    assert one[0] != other[0]
+
+
+def test_the_kind_of_a_constant_is_part_of_the_shape():
+    """A string is no number and no IRI, a sign counts, and so does a datatype."""
+    found = ["'a'", "1", "-1", "+1", "<a>", "'a'^^<b>", "'a'^^<c>"]
+    assert len({shape(f"s p {one} .")[0] for one in found}) == len(found)
+    assert len({shape(f"s p {one} .")[0] for one in ("'a'", '"b"', "'''c'''", '"""d"""')}) == 1
+
+
+def test_long_texts_have_no_shape():
+    """What is remembered of texts must have an end."""
+    assert shape(" " * 4096) is not None
+    assert shape(" " * 4097) is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["'''\\", '"', "'''\\'", '"a\n', "<a", "<a\\u", "^^<", "#", "1", " 1", " 1.", " +", " 1e", "PREFIX "],
+)
+def test_a_shape_costs_no_more_than_its_text(piece):
+    """What begins a constant and never ends it."""
+    started = time.process_time()
+    shape((piece * 4096)[:4096])
+    assert time.process_time() - started < 0.05

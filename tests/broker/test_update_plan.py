@@ -12,11 +12,13 @@ from support.sparql_strategies import PROLOGUE, data_blocks, updates
 from w3c.isomorphism import isomorphic
 
 from triplewire.broker.errors import BrokerError
-from triplewire.broker.operations import read_operations
+from triplewire.broker.operations import OperationReader
 from triplewire.broker.prologues import with_one_prologue
 from triplewire.broker.update_plan import UpdatePlan
 
 BASE = "http://localhost/"
+# One for all tests: most texts have the shape of one before.
+READER = OperationReader({"xsd": "http://www.w3.org/2001/XMLSchema#"}, BASE)
 DATA = """
     INSERT DATA { <a> <v> 1, 2, 3 . <b> <v> _:x . _:x <w> "020.5"^^<http://www.w3.org/2001/XMLSchema#decimal>
                   GRAPH <g> { <a> <v> 9 . _:x <q> <a> } } ; CREATE GRAPH <e>"""
@@ -24,7 +26,7 @@ DATA = """
 
 def planned(store: Store, text: str):
     """The delta; None where the text is no update by our reading."""
-    read = read_operations(with_one_prologue(text), {"xsd": "http://www.w3.org/2001/XMLSchema#"}, BASE)
+    read = READER.read(text)
     return None if read is None else UpdatePlan(store, *read, {"base_iri": BASE}).delta()
 
 

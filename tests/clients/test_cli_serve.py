@@ -13,7 +13,7 @@ from triplewire.clients import cli
 def ran(monkeypatch):
     """The settings that a broker would have been run with."""
     found = []
-    monkeypatch.setattr(app, "run", found.append)
+    monkeypatch.setattr(app, "run", lambda config, **_: found.append(config))
     return found
 
 

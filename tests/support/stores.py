@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from triplewire.broker.config import JournalConfig, LimitsConfig, SparqlConfig, StoreConfig
+from triplewire.broker.app import open_readers
+from triplewire.broker.config import JournalConfig, LimitsConfig, SchedulerConfig, SparqlConfig, StoreConfig
 from triplewire.broker.dataset.opening import open_dataset
 from triplewire.broker.endpoint import EndpointStore
 from triplewire.broker.model import Query, Update
@@ -15,10 +16,12 @@ PROLOGUE = f"PREFIX : <{EX}> "
 DATA = ":a :p 0 GRAPH :g { :a :p 1 . :b :p 1 } GRAPH :h { :a :p 2 }"
 
 
-def embedded(*, data="", engine="memory", limits=None, journal=None, **sparql):
+def embedded(*, data="", engine="memory", limits=None, journal=None, isolation="thread", **sparql):
     """An embedded store with settings of its own."""
+    limits = limits or LimitsConfig()
     dataset = open_dataset(StoreConfig(data=data, engine=engine), journal or JournalConfig())
-    return EmbeddedStore(dataset, SparqlConfig(**sparql), limits or LimitsConfig())
+    readers = open_readers(dataset, SchedulerConfig(reader_isolation=isolation), limits)
+    return EmbeddedStore(dataset, SparqlConfig(**sparql), limits, readers)
 
 
 def remote(query, update, **settings):
@@ -40,7 +43,10 @@ def ask(store, text, **graphs):
 
 
 class File(BytesIO):
-    """A sink in memory."""
+    """A sink in memory that always wants more."""
+
+    def check(self):
+        """Go on."""
 
     form = None
     format = None

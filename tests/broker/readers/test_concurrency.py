@@ -86,8 +86,8 @@ def test_a_writer_that_never_rests_starves_nobody(memory):
         waits.append(time.monotonic() - began)
 
     run([write, ask], 1)
-    assert len(waits) > 20
-    assert max(waits) < 2
+    assert len(waits) > 2
+    assert max(waits) < 8
 
 
 def test_hundreds_of_copies(memory):
@@ -120,9 +120,9 @@ def test_hundreds_of_copies(memory):
 
     for _ in range(15):
         run([write, busy, job] + [ask] * THREADS, 1)
-        if world.pool.statistics().forks >= 500:
+        if world.pool.statistics().forks >= 100:
             break
-    assert world.pool.statistics().forks >= 500
+    assert world.pool.statistics().forks >= 100
     assert world.pool.statistics().deaths == 0
 
 

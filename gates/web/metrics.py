@@ -1,0 +1,95 @@
+"""The broker's figures for Prometheus: read when they are asked for, so that they cost nothing otherwise.
+
+Names follow Prometheus' own rules: base units, `_total` for what only grows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client import Histogram
+    from prometheus_client.core import Metric
+
+# What the broker's state tells, by its place there: name, whether it only grows, and what it means.
+_FIGURES: tuple[tuple[str, str, bool, str], ...] = (
+    ("uptime_s", "uptime_seconds", False, "Since the broker started"),
+    ("subscriptions", "subscriptions", False, "Subscriptions that are held"),
+    ("units", "units", False, "Different queries among the subscriptions"),
+    ("sockets", "subscribers", False, "Connections that can hold subscriptions"),
+    ("waiting", "requests_waiting", False, "Updates, subscribes and unsubscribes admitted and not yet answered"),
+    ("reading", "queries_active", False, "Queries that run or wait for their turn"),
+    ("busy_s", "core_busy_seconds", False, "How long the core has been at its present request"),
+    ("updates", "updates_total", True, "Updates carried out"),
+    ("queries", "queries_total", True, "Queries taken"),
+    ("subscribes", "subscribes_total", True, "Subscriptions made"),
+    ("notifications", "notifications_total", True, "Messages for subscribers"),
+    ("refused", "refused_total", True, "Requests refused because too many waited"),
+    ("failed", "failed_total", True, "Updates, subscribes and unsubscribes that failed"),
+    ("dataset.quads", "dataset_quads", False, "Quads in the dataset"),
+    ("dataset.dead", "dataset_dead_quads", False, "Deleted quads that the store still holds"),
+    ("dataset.renewals", "dataset_renewals_total", True, "Renewals of the store"),
+    ("dataset.renewal_s", "dataset_renewal_seconds", False, "How long the last renewal took"),
+    ("dataset.swap_s", "dataset_swap_seconds", False, "How long the last renewal held up the core"),
+    ("dataset.failures", "dataset_upkeep_failures_total", True, "Flushes, snapshots and renewals that failed"),
+    ("journal.last_sequence", "journal_sequence", False, "The journal's last record"),
+    ("journal.first_sequence", "journal_first_sequence", False, "The journal's first record that is kept"),
+    ("journal.segments", "journal_segments", False, "Files of the journal"),
+    ("journal.size", "journal_bytes", False, "The size of the journal"),
+    ("journal.unsynced_bytes", "journal_unsynced_bytes", False, "What a loss of power would take"),
+    ("journal.appended_records", "journal_records_total", True, "Records appended since the start"),
+    ("journal.appended_bytes", "journal_appended_bytes_total", True, "Bytes appended since the start"),
+    ("journal.snapshots", "journal_snapshots_total", True, "Snapshots written since the start"),
+    ("journal.snapshot_s", "journal_snapshot_seconds", False, "How long the last snapshot took"),
+    ("journal.followers", "journal_followers", False, "Brokers that follow this one"),
+    ("readers.children", "reader_processes", False, "Processes that answer queries"),
+    ("readers.forks", "reader_processes_started_total", True, "Processes started to answer queries"),
+    ("readers.killed", "reader_processes_killed_total", True, "Processes ended in the middle of an answer"),
+    ("readers.deaths", "reader_processes_died_total", True, "Processes that ended by themselves"),
+    ("following.connected", "following_connected", False, "Whether the leader is connected"),
+    ("following.sequence", "following_sequence", False, "The leader's record that the dataset is at"),
+    ("following.leader_sequence", "following_leader_sequence", False, "The last record that the leader told of"),
+    ("following.lag_s", "following_lag_seconds", False, "How far behind the leader the dataset is"),
+    ("following.snapshots", "following_snapshots_total", True, "Snapshots fetched from the leader"),
+    ("following.connections", "following_connections_total", True, "Connections made to the leader"),
+)
+
+
+class Metrics:
+    """All of them as text; `state` is what /health tells, `histograms` are kept by whoever measures."""
+
+    def __init__(self, state: Callable[[], dict[str, Any]], histograms: tuple[Histogram, ...]) -> None:
+        self._state = state
+        self._registry = CollectorRegistry()
+        for histogram in histograms:
+            self._registry.register(histogram)
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
+        self._registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        """The figures of this moment (the interface of a Prometheus collector)."""
+        state = self._state()
+        up = GaugeMetricFamily("triplewire_healthy", "Whether the core answers in time")
+        up.add_metric([], float(state["status"] == "ok"))
+        yield up
+        for place, name, grows, meaning in _FIGURES:
+            value: Any = state
+            for key in place.split("."):
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is None:
+                continue
+            family = CounterMetricFamily if grows else GaugeMetricFamily
+            yield family(f"triplewire_{name.removesuffix('_total')}", meaning, value=float(value))
+
+    def page(self, accept: str) -> tuple[bytes, str]:
+        """The text that suits an Accept header, and its media type."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self._registry), content_type
