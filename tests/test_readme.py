@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import sysconfig
+from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
+from support.running import RunningBroker
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -114,12 +118,41 @@ def test_the_profile_example(shell, tmp_path, fresh_broker):
     assert "21.5" in next_line(follower, "21.5")
 
 
-def test_the_readme_names_true_paths(fresh_broker):
-    """Every path of the table answers."""
-    import httpx
+@pytest.fixture
+def kept(tmp_path):
+    """A broker that keeps its dataset in ./data."""
+    broker = RunningBroker.start("--data", str(tmp_path / "data"), memory=False)
+    yield broker
+    broker.stop()
 
-    for path in re.findall(r"^\| `(/[^`]*)`", README, re.MULTILINE):
-        assert httpx.get(fresh_broker.http + path).status_code in {200, 400, 406}, path
+
+def test_the_readme_names_true_paths(kept):
+    """Every path of the table answers."""
+    found = re.findall(r"^\| `(/[^|]*)` \|", README, re.MULTILINE)
+    paths = [path for names in found for path in names.split("`, `")]
+    assert {"/sparql", "/update", "/journal", "/metrics"} <= set(paths)
+    for path in paths:
+        assert httpx.get(kept.http + path).status_code in {200, 400, 405, 406}, path
+
+
+def test_the_journals_commands(kept, tmp_path):
+    """As they stand there, but for the time and the place of the backup."""
+    httpx.post(f"{kept.http}/update", data={"update": "INSERT DATA { <a:a> <a:b> 1 }"}).raise_for_status()
+    now = datetime.now(UTC).isoformat()
+    commands = block("sh", "journal verify data").replace("2026-05-04T12:00", now).replace("--after 1000", "")
+    for line in commands.replace("/mnt/backup/today", "backup").splitlines():
+        words = shlex.split(line, comments=True)
+        assert words.pop(0) == "triplewire"
+        done = subprocess.run(
+            [sys.executable, "-m", "triplewire.clients", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (line, done.stderr)
+    assert (tmp_path / "noon.nq").read_text().startswith("<a:a> <a:b>")
+    assert (tmp_path / "backup" / "journal").is_dir()
 
 
 def wait_for_subscription(broker) -> None:
