@@ -6,7 +6,6 @@ stable as the endpoint keeps them: where it invents new labels for each answer, 
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -19,6 +18,7 @@ from .model import Bindings, GraphWrite, QuadDelta, Query, QueryForm, Replay, Up
 from .remote import allow_remote
 from .store import graph_update, named_node, nobody, unbounded
 from .texts import is_update, query_form
+from .threads import FairLock
 from .wire.media import JSON, N_TRIPLES, essence
 from .wire.results import parse_results
 
@@ -43,7 +43,7 @@ class EndpointStore:
         pool = httpx.Limits(
             max_connections=config.endpoint_connections, max_keepalive_connections=config.endpoint_connections
         )
-        self.quiet = Lock()
+        self.quiet = FairLock()
         self.answers_when_synced = False
         self._http = httpx.Client(timeout=config.endpoint_timeout_s, limits=pool)
 

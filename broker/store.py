@@ -34,12 +34,12 @@ from .texts import is_update, with_ordered_star
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from threading import Lock
 
     from .config import LimitsConfig, SparqlConfig
     from .dataset.dataset import Dataset
     from .model import Row
     from .readers.pool import ReaderProcesses
+    from .threads import FairLock
     from .wire.media import AnswerFormat
 
 _POSITION = re.compile(r"error at (\d+):(\d+)[^:]*: (.*)", re.DOTALL)
@@ -109,7 +109,7 @@ class Store(Protocol):
         ...
 
     @property
-    def quiet(self) -> Lock:
+    def quiet(self) -> FairLock:
         """Held by the core thread while it handles a request."""
         ...
 
@@ -147,7 +147,7 @@ class EmbeddedStore:
         self._planner = Planner(sparql.base_iri, sparql.prefixes, lambda url: load_document(url, limits))
 
     @property
-    def quiet(self) -> Lock:
+    def quiet(self) -> FairLock:
         """See `Store`."""
         return self.dataset.quiet
 

@@ -27,7 +27,7 @@ PLAN = (
 )
 # Exact changes, kept.
 KEPT = ("broker.dataset", "broker.journal", "broker.readers")
-STORE = ("broker.store", "broker.endpoint", *TEXTS, *PLAN, *KEPT, *SETTINGS)
+STORE = ("broker.store", "broker.endpoint", "broker.threads", *TEXTS, *PLAN, *KEPT, *SETTINGS)
 
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
 ARROWS: dict[str, tuple[str, ...]] = {
@@ -40,7 +40,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.config": ("broker.errors", "broker.jpar"),
     **dict.fromkeys(TEXTS, (*VOCABULARY, *SETTINGS, *TEXTS)),
     **dict.fromkeys(PLAN, (*VOCABULARY, *SETTINGS, *TEXTS, *PLAN)),
-    "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *KEPT, *SETTINGS),
+    "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *KEPT, *SETTINGS, "broker.threads"),
     "broker.endpoint": (*VOCABULARY, *STORE),
     "broker.delta_writer": VOCABULARY,
     "broker.journal": (*VOCABULARY, "broker.config"),
@@ -50,6 +50,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "broker.delta_writer",
         "broker.journal",
         "broker.readers",
+        "broker.threads",
     ),
     "broker.readers": (*VOCABULARY, "broker.journal.quad_lines", "broker.threads"),
     "broker.subscriptions": (*VOCABULARY, "broker.config", "spu"),

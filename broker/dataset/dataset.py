@@ -7,6 +7,7 @@ another store with the same content, and the old one lives as long as somebody r
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import pickle
@@ -19,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyoxigraph
 from pyoxigraph import RdfFormat
 
 from triplewire.broker.delta_writer import write_delta
@@ -26,15 +28,14 @@ from triplewire.broker.errors import StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
 from triplewire.broker.journal.snapshot_writer import Draft, write_draft
 from triplewire.broker.readers.forking import run_forked
+from triplewire.broker.threads import FairLock
 
 from .churn import Churn
 from .copying import copy_from, copy_of
-from .position import write_position
+from .position import read_position, write_position
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pyoxigraph
 
     from triplewire.broker.config import JournalConfig
     from triplewire.broker.journal.journal import Journal
@@ -81,7 +82,7 @@ class Dataset:
     """One store at a time; `kept` is None where nothing outlives the process."""
 
     def __init__(self, store: pyoxigraph.Store, churn: Churn, kept: Kept | None = None) -> None:
-        self.quiet = threading.Lock()
+        self.quiet = FairLock()
         self.churn = churn
         self.kept = kept
         self.upkeep = Upkeep()
@@ -99,19 +100,55 @@ class Dataset:
         self._missed: deque[QuadDelta] | None = None
         self._retired: pyoxigraph.Store | None = None
         self._written_at = self._retired_at = 0.0
+        self._failed = False
         self._flushed = -1
         self._flush_at = self._snapshot_at = self._renewal_at = 0.0
 
     @property
     def store(self) -> pyoxigraph.Store:
-        """The store of this moment: for one query or one request."""
-        assert self._store is not None, "the dataset is closed"
+        """The store of this moment: for one query or one request.
+
+        Raises:
+            StoreError: there is none: it failed, and could not be opened again.
+        """
+        if self._store is None:
+            raise StoreError("the store is not open")
         return self._store
 
     @property
     def is_disk(self) -> bool:
         """Whether the store itself is in files."""
         return self.kept is not None and self.kept.flush_s is not None
+
+    def _write_store(self, delta: QuadDelta, kept: Kept) -> None:
+        if self._failed:
+            self._revive(kept)
+        try:
+            write_delta(self.store, delta)
+        except StoreError:
+            if not self.is_disk:
+                raise
+            self._failed = True
+            self._revive(kept)
+            write_delta(self.store, delta)
+
+    def _revive(self, kept: Kept) -> None:
+        """Open the disk engine's files again: after a failure, as of a full disk, RocksDB takes nothing until then."""
+        position = read_position(kept.directory)
+        self._store = None
+        gc.collect()  # the files are let go of with the last reference
+        try:
+            store = pyoxigraph.Store(str(kept.directory / "store"))
+            with kept.journal.read(position.sequence if position is not None else 0) as reader:
+                for record in reader:
+                    write_delta(store, record.delta())
+        except OSError as error:
+            raise StoreError(
+                f"the store can't be opened again: {' '.join(str(error).split())[:300]}"
+            ) from error
+        self._store = store
+        self._failed = False
+        log.warning("= the store was opened again after a failure")
 
     def replay(self, delta: QuadDelta, sequence: int, *, leap: bool = False) -> None:
         """Write a change that was made elsewhere, its record's number `sequence`; for datasets that are not kept.
@@ -155,7 +192,7 @@ class Dataset:
             else:
                 kept.journal.append(delta, client, time.time())
                 try:
-                    write_delta(self.store, delta)
+                    self._write_store(delta, kept)
                 except BaseException:  # a panic inside Oxigraph is one; it has rolled back
                     kept.journal.undo_last()
                     raise
@@ -219,7 +256,7 @@ class Dataset:
         """Make the files of the disk engine safe, so that a start need not replay more than what comes now.
 
         Raises:
-            StoreError, OSError: the disk failed.
+            StoreError: the disk failed.
         """
         kept = self.kept
         if kept is None or kept.flush_s is None:
@@ -228,8 +265,12 @@ class Dataset:
         if sequence == self._flushed:
             return
         kept.journal.sync()  # the store must not be ahead of it
-        self.store.flush()
-        write_position(kept.directory, sequence)
+        try:
+            self.store.flush()
+            write_position(kept.directory, sequence)
+        except OSError as error:
+            self._failed = True
+            raise StoreError(f"flushing the store failed: {' '.join(str(error).split())[:300]}") from error
         self._flushed = sequence
 
     def snapshot(self) -> int:

@@ -27,6 +27,8 @@ from .wire import END, ERROR, POLL_S, Channel, ChannelClosed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from triplewire.broker.threads import FairLock
+
     from .question import Check
 
 _PR_SET_PDEATHSIG = 1
@@ -93,7 +95,7 @@ def ended(process: Process, wait_s: float = _KILL_WAIT_S) -> int | None:
 
 
 @contextlib.contextmanager
-def held(lock: threading.Lock, check: Check) -> Iterator[None]:
+def held(lock: FairLock, check: Check) -> Iterator[None]:
     """With the lock; `check` is called while it is waited for, and may raise."""
     while not lock.acquire(timeout=POLL_S):
         check()
@@ -204,7 +206,7 @@ def _go_first() -> None:
             os.close(fd)
 
 
-def run_forked(quiet: threading.Lock, job: Callable[[], bytes], check: Check) -> bytes:
+def run_forked(quiet: FairLock, job: Callable[[], bytes], check: Check) -> bytes:
     """Do `job` in a copy of this process, made while nobody is inside the store; what it returns.
 
     The calling thread waits, and holds nothing that others need.  `job` must heed what child.py says of copies.

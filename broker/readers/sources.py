@@ -19,13 +19,13 @@ from .process import ReaderProcess
 from .wire import CHANGES, REOPEN
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable
     from pathlib import Path
 
     import pyoxigraph
 
     from triplewire.broker.model import QuadDelta
+    from triplewire.broker.threads import FairLock
 
     from .question import Check
     from .wire import Channel, Frame
@@ -58,7 +58,7 @@ class Source(Protocol):
 class ForkedStore:
     """A store in memory; each process is a copy of this one."""
 
-    def __init__(self, quiet: threading.Lock, store: Callable[[], pyoxigraph.Store]) -> None:
+    def __init__(self, quiet: FairLock, store: Callable[[], pyoxigraph.Store]) -> None:
         """`quiet` is held by whoever uses the store in this process."""
         self._quiet = quiet
         self._store = store

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from triplewire.broker.threads import STACK_BYTES, Workers
+from triplewire.broker.threads import STACK_BYTES, FairLock, Workers
 
 
 def test_one_worker_keeps_the_order():
@@ -170,3 +170,41 @@ def test_what_no_thread_takes_waits(count):
     workers.stop()
     workers.join(5)
     assert sorted(done) == [0, 1, 2]
+
+
+def test_whoever_waits_for_a_fair_lock_gets_it_next():
+    """Though its holder wants it again at once."""
+    lock, over, turns = FairLock(), threading.Event(), []
+
+    def greedy():
+        while not over.is_set():
+            with lock:
+                turns.append("greedy")
+
+    thread = threading.Thread(target=greedy)
+    thread.start()
+    try:
+        for _ in range(50):
+            began = len(turns)
+            assert lock.acquire(timeout=10)
+            between = turns[began:]
+            lock.release()
+            assert len(between) < 100_000
+    finally:
+        over.set()
+        thread.join()
+    assert len(turns) > 50
+
+
+def test_a_fair_lock_is_waited_for_no_longer_than_was_said():
+    """And is not held then."""
+    lock = FairLock()
+    with lock:
+        began = time.monotonic()
+        assert not lock.acquire(timeout=0.1)
+        assert 0.05 < time.monotonic() - began < 5
+        assert lock.locked()
+    assert not lock.locked()
+    assert lock.acquire(timeout=0)
+    assert not lock.acquire(timeout=0)
+    lock.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from io import BytesIO
@@ -16,6 +17,7 @@ from triplewire.broker.model import QuadDelta
 from triplewire.broker.readers.pool import ReaderProcesses
 from triplewire.broker.readers.question import Question
 from triplewire.broker.readers.sources import ForkedStore, OpenedStore
+from triplewire.broker.threads import FairLock
 from triplewire.broker.wire.media import CSV, JSON, N_TRIPLES
 
 EX = "http://example.org/"
@@ -78,7 +80,7 @@ class World:
     def __init__(  # noqa: PLR0913 - as the pool's
         self, path, quads, *, count=2, memory_bytes=0, idle_s=60.0, pending_quads=10_000
     ):
-        self.quiet = threading.Lock()
+        self.quiet = FairLock()
         self.store = pyoxigraph.Store(str(path)) if path else pyoxigraph.Store()
         self.store.extend(quads)
         self.source = OpenedStore(path) if path else ForkedStore(self.quiet, lambda: self.store)
@@ -129,7 +131,8 @@ def children():
     """The processes whose parent this one is, zombies too."""
     found = set()
     for task in Path("/proc/self/task").iterdir():
-        found |= {int(pid) for pid in (task / "children").read_text().split()}
+        with contextlib.suppress(FileNotFoundError):  # a thread that ended meanwhile
+            found |= {int(pid) for pid in (task / "children").read_text().split()}
     return found
 
 
