@@ -38,10 +38,22 @@ async def seconds(url: str, connections: int) -> float:
         return time.perf_counter() - started
 
 
-@pytest.mark.parametrize("connections", [1, 16])
-async def test_update_round_trip(connections):
-    """Ours in memory : `oxigraph serve` in memory."""
-    ours, theirs = RunningBroker.start("--set", "log.level=WARNING"), RunningOxigraph.start()
+MODES = {
+    "memory": ([], False),
+    "journal": (["--data", "{data}"], True),
+    "journal, fsync always": (["--data", "{data}", "--set=journal.fsync=always"], True),
+    "disk": (["--data", "{data}", "--set=store.engine=disk"], True),
+}
+
+
+@pytest.mark.parametrize("connections", [1, 16, 32])
+@pytest.mark.parametrize("mode", MODES)
+async def test_update_round_trip(connections, mode, tmp_path):
+    """Ours in memory : `oxigraph serve` in memory; ours that is kept : `oxigraph serve --location`."""
+    arguments, is_kept = MODES[mode]
+    arguments = [argument.format(data=tmp_path / "ours") for argument in arguments]
+    ours = RunningBroker.start("--set", "log.level=WARNING", *arguments, memory=False)
+    theirs = RunningOxigraph.start(str(tmp_path / "theirs") if is_kept else None)
     try:
         pairs = []
         for _ in range(3):
@@ -49,8 +61,8 @@ async def test_update_round_trip(connections):
             pairs.append((await seconds(f"{ours.http}/update", connections), reference))
         best_ours, best_theirs = (min(times) / UPDATES * 1e6 for times in zip(*pairs, strict=True))
         print(
-            f"\nupdate round trip, {connections} connections: {best_ours:.0f} us, "
-            f"oxigraph serve {best_theirs:.0f} us, ratio {best_ours / best_theirs:.2f}"
+            f"\nupdate round trip, {mode}, {connections} connections: {best_ours:.0f} us, oxigraph serve"
+            f"{' --location' if is_kept else ''} {best_theirs:.0f} us, ratio {best_ours / best_theirs:.2f}"
         )
     finally:
         ours.stop()

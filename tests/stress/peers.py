@@ -286,7 +286,8 @@ class Watched:
 
     @property
     def descriptors(self) -> int:
-        return int(self._process.num_fds())
+        """Those that it has open, but for the one that leads to each reader process."""
+        return int(self._process.num_fds()) - len(self._process.children())
 
     @property
     def waiting_to_close(self) -> int:

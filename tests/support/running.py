@@ -94,13 +94,13 @@ class RunningBroker:
 
 @dataclass
 class RunningOxigraph:
-    """`oxigraph serve` in memory: the remote SPARQL endpoint of the tests."""
+    """`oxigraph serve`, in memory where no location is given: the remote SPARQL endpoint of the tests."""
 
     process: subprocess.Popen[bytes]
     url: str
 
     @classmethod
-    def start(cls) -> RunningOxigraph:
+    def start(cls, location: str | None = None) -> RunningOxigraph:
         import socket
         import sysconfig
 
@@ -109,7 +109,13 @@ class RunningOxigraph:
             port = probe.getsockname()[1]
         program = Path(sysconfig.get_path("scripts")) / "oxigraph"
         process = subprocess.Popen(
-            [str(program), "serve", "--bind", f"127.0.0.1:{port}"],
+            [
+                str(program),
+                "serve",
+                "--bind",
+                f"127.0.0.1:{port}",
+                *(["--location", location] if location else []),
+            ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
