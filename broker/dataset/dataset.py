@@ -50,7 +50,7 @@ _SWAP_CHANGES = 16
 # A renewal takes a processor for a while: it rests for this many times as long.
 _REST = 4
 # An old store is let go of when nothing was written for so long; at the latest after so long.
-_QUIET_S, _QUIET_WITHIN_S = 0.5, 20.0
+_QUIET_S, _QUIET_WITHIN_S = 0.5, 60.0
 # After a failure, the same is not tried again at once.
 _RETRY_S = 30.0
 

@@ -43,6 +43,7 @@ _RETRY_S = (0.2, 5.0)
 _SPOOL_BYTES = 16 * 1024 * 1024
 _GONE = 410
 _REMEMBERED = 1000
+_SILENT_S = 3.0  # beats come more often
 
 
 @dataclass(slots=True)
@@ -61,9 +62,9 @@ class Following:
     @property
     def lag_s(self) -> float:
         """How far behind: 0 where all that the leader told of is here, and it told of something just now."""
-        silent = max(0.0, time.monotonic() - self.heard_at) if not self.connected else 0.0
+        silent = time.monotonic() - self.heard_at
         behind = self.leader_time_ms - self.time_ms if self.sequence < self.leader_sequence else 0
-        return max(0.0, behind / 1000) + silent
+        return max(0.0, behind / 1000) + (silent if silent > _SILENT_S or not self.connected else 0.0)
 
 
 @dataclass(slots=True)
