@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from triplewire.gates.sse import gate as sse
 from triplewire.gates.web.metrics import Metrics
 from triplewire.gates.web.pages import application
 from triplewire.gates.websocket.server import WebSocketGate, listen, upgraded
+from triplewire.spu.analysis.analysis import analyse
 
 from .core import Core
 from .dataset.opening import open_dataset
@@ -44,8 +46,11 @@ if TYPE_CHECKING:
 
     from websockets.asyncio.server import Server
 
+    from triplewire.spu.analysis.analysis import Analysis
+
     from .config import Config, JournalConfig, LimitsConfig, SchedulerConfig
     from .dataset.dataset import Dataset
+    from .model import Query
     from .store import Store
 
 log = logging.getLogger("triplewire.broker.app")
@@ -67,7 +72,7 @@ class Broker:
     def __init__(self, config: Config, store: Store) -> None:
         self.config = config
         self.store = store
-        self.subscriptions = Subscriptions(config.limits)
+        self.subscriptions = Subscriptions(config.limits, analyse=self._analysis())
         self.scheduler = Scheduler(Core(store, self.subscriptions), store, config.scheduler, config.limits)
         self._started = time.time()
         self.journal: JournalGate | None = None
@@ -75,6 +80,18 @@ class Broker:
         if config.follow.url and isinstance(store, EmbeddedStore):
             self.follower = Follower(config.follow, config.paths, store.dataset)
             self.forwarder = Forwarder(config.follow, config.paths, self.follower)
+
+    def _analysis(self) -> Callable[[Query], Analysis] | None:
+        """What is known of a query; nothing where the store does not tell its changes."""
+        if not isinstance(self.store, EmbeddedStore):
+            return None
+        sparql = self.config.sparql
+        return partial(
+            analyse,
+            base_iri=sparql.base_iri,
+            prefixes=sparql.prefixes,
+            union_default_graph=sparql.union_default_graph,
+        )
 
     async def close(self) -> None:
         """Finish what was admitted, and refuse what comes."""

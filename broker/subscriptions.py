@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from triplewire.spu.naive import NaiveSpu
+from triplewire.spu.watching import Watching
 
 from .errors import TooManyRequests, UnknownSubscription
 from .model import Query, Subscribe, SubscriberId, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from triplewire.spu.analysis.analysis import Analysis
     from triplewire.spu.unit import Spu
 
     from .config import LimitsConfig
     from .model import QuadDelta
+
+
+_NUMBER = attrgetter("number")
 
 
 @dataclass(slots=True, eq=False)
@@ -26,15 +33,26 @@ class Held:
 
     query: Query
     unit: Spu
+    analysis: Analysis | None = None
+    number: int = 0
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
 
 
 class Subscriptions:
     """All subscriptions of the broker; it lives on the core thread."""
 
-    def __init__(self, limits: LimitsConfig, unit: Callable[[Query], Spu] = NaiveSpu) -> None:
+    def __init__(
+        self,
+        limits: LimitsConfig,
+        unit: Callable[[Query], Spu] = NaiveSpu,
+        analyse: Callable[[Query], Analysis] | None = None,
+    ) -> None:
+        """Without `analyse` every change is taken to touch every query."""
         self._limits = limits
         self._unit = unit
+        self._analyse = analyse
+        self._watching: Watching[Held] = Watching()
+        self._numbers = count(1)
         self._held: dict[Query, Held] = {}
         self._by_id: dict[str, Held] = {}
         self._by_subscriber: dict[SubscriberId, set[str]] = {}
@@ -63,13 +81,20 @@ class Subscriptions:
 
     def unit_of(self, query: Query) -> Held:
         """The unit of an equal query, or a new one that nobody holds yet."""
-        return self._held.get(query) or Held(query, self._unit(query))
+        held = self._held.get(query)
+        if held is None:
+            analysis = self._analyse(query) if self._analyse is not None else None
+            held = Held(query, self._unit(query), analysis, next(self._numbers))
+        return held
 
     def add(self, held: Held, request: Subscribe) -> Subscription:
         """A new subscription to `held`."""
         spuid = f"sepa://subscription/{uuid4()}"
         subscription = Subscription(spuid, held.query, request.subscriber, request.alias)
-        self._held[held.query] = held
+        if held.query not in self._held:
+            self._held[held.query] = held
+            if held.analysis is not None:
+                self._watching.add(held, held.analysis)
         held.subscriptions[spuid] = subscription
         self._by_id[spuid] = held
         self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
@@ -97,16 +122,19 @@ class Subscriptions:
         for subscription in list(held.subscriptions.values()):
             self._drop(subscription.spuid, subscription.subscriber)
 
-    def touched(self, delta: QuadDelta | None) -> Iterator[Held]:
-        """The units whose answer the change could touch; all of them where it is not known."""
-        if delta is None or delta:
-            yield from list(self._held.values())
+    def touched(self, delta: QuadDelta | None) -> list[Held]:
+        """The units whose answer the change could touch, the oldest first; all of them where it is not known."""
+        if delta is None or (delta and self._analyse is None):
+            return list(self._held.values())
+        return sorted(self._watching.touched(delta), key=_NUMBER) if delta else []
 
     def _drop(self, spuid: str, subscriber: SubscriberId) -> None:
         held = self._by_id.pop(spuid)
         del held.subscriptions[spuid]
         if not held.subscriptions:
             del self._held[held.query]
+            if held.analysis is not None:
+                self._watching.remove(held, held.analysis)
         mine = self._by_subscriber[subscriber]
         mine.discard(spuid)
         if not mine:

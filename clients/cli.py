@@ -20,6 +20,7 @@ from triplewire.broker.errors import (
     ProfileError,
 )
 
+from .cli_explain import explain
 from .cli_journal import journal
 from .cli_jsap import jsap
 from .cli_load import load
@@ -38,7 +39,7 @@ def cli() -> None:
     """Know when the answer to a question changes: a SPARQL event broker and its clients."""
 
 
-for command in (serve, query, update, subscribe, load, jsap, journal):
+for command in (serve, query, update, subscribe, load, jsap, explain, journal):
     cli.add_command(command)
 
 

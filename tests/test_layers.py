@@ -64,6 +64,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "jsap": VOCABULARY,
     "clients": (*VOCABULARY, "jsap"),
     "clients.cli_serve": (*VOCABULARY, "jsap", "broker.app", "broker.config"),
+    "clients.cli_explain": (*VOCABULARY, "clients", "broker.config", "spu"),
     "clients.cli_journal": (*VOCABULARY, "broker.journal"),
     "clients.cli_load": (*VOCABULARY, "jsap", "clients", "broker.dataset"),
     "conf": (*VOCABULARY, "jsap", "clients"),

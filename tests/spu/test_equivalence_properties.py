@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, given, settings
@@ -10,17 +11,18 @@ from hypothesis import strategies as st
 from support.sparql_strategies import GRAPHS, PROLOGUE, data_blocks, queries, updates
 from support.stores import embedded
 
-from triplewire.broker.config import LimitsConfig
+from triplewire.broker.config import LimitsConfig, SparqlConfig
 from triplewire.broker.core import Core
 from triplewire.broker.errors import BrokerError
 from triplewire.broker.model import GraphEdit, GraphWrite, Notification, Query, Subscribe, Update
 from triplewire.broker.subscriptions import Subscriptions
+from triplewire.spu.analysis.analysis import analyse
 from triplewire.spu.construct import StableConstruct
 
 if TYPE_CHECKING:
     from triplewire.broker.store import EmbeddedStore
 
-LIMITS = LimitsConfig()
+LIMITS, SPARQL = LimitsConfig(), SparqlConfig()
 WRITES = st.builds(
     GraphWrite,
     st.sampled_from(GraphEdit),
@@ -55,6 +57,9 @@ class Held:
         self.bag = told.delta.apply(self.bag)
 
 
+ANALYSE = partial(analyse, base_iri=SPARQL.base_iri, prefixes=SPARQL.prefixes)
+
+
 def fresh(store: EmbeddedStore, query: Query) -> Counter:
     construct = StableConstruct.of(query)
     return (store.evaluate(query) if construct is None else construct.evaluate(store)).bag()
@@ -62,7 +67,7 @@ def fresh(store: EmbeddedStore, query: Query) -> Counter:
 
 def started(data: list[str]) -> tuple[EmbeddedStore, Core]:
     store = embedded(limits=LIMITS)
-    core = Core(store, Subscriptions(LIMITS))
+    core = Core(store, Subscriptions(LIMITS, analyse=ANALYSE))
     for block in data:
         core.handle(Update(f"{PROLOGUE} INSERT DATA {{ {block} }}"))
     return store, core

@@ -1,0 +1,303 @@
+"""What a query's answer depends on.
+
+    found = analyse(Query("SELECT ?value WHERE { ?sensor :value ?value ; :room <urn:kitchen> }"), None, {...})
+    found.occurrences[0].matches(quad)    can this quad's coming or going change the answer?
+    found.keys(found.occurrences[0])      (?sensor, ?value): what the changed rows have in common with the quad
+    found.asking(keys)                    the query with the keys among its columns, for Store.query(substitutions=..)
+    found.lifted                          the query for all rooms, and which of them this query wants
+
+It is sound: what does not match changes nothing, and rows that don't agree with the keys stay.  Where a query is not
+understood, `anything` is true, and whatever happens may change the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyoxigraph import NamedNode, Variable
+
+from triplewire.broker.model import Query, QueryForm
+from triplewire.broker.tokens import Shape, shape
+
+from .constants import term
+from .occurrence import Graphs, Occurrence
+from .syntax import Constant, NotUnderstood
+from .template import Template, template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from triplewire.broker.model import QuadDelta, Term
+
+    from .algebra import Context, Inner, Pattern
+    from .occurrence import Place
+
+_NONE = frozenset[NamedNode]()
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """The query that this one is a case of.
+
+    Its rows are those of all queries of its kind; those of this query have `constants` in the columns `variables`.
+    `columns` says where each column of this query comes from; of ASK there are none, and any row means true.
+    """
+
+    query: Query
+    variables: tuple[Variable, ...]
+    constants: tuple[Term, ...]
+    columns: tuple[Variable | Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known of one query; see the module."""
+
+    query: Query
+    form: QueryForm | None
+    projected: tuple[Variable, ...] = ()
+    certain: frozenset[Variable] = frozenset()
+    occurrences: tuple[Occurrence, ...] = ()
+    wellness: tuple[str, ...] = ()  # why it must be evaluated fully; empty where keys will do
+    volatile: tuple[str, ...] = ()  # what makes it another answer each time; SERVICE, too
+    distinct: bool = False
+    group_keys: tuple[Variable, ...] | None = None  # None where it has no groups
+    sub_selects: tuple[Inner, ...] = ()
+    lifted: Lifted | None = None
+    not_well_designed: tuple[Variable, ...] = ()
+    _template: Template | None = field(default=None, repr=False, compare=False)
+    _constants: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def anything(self) -> bool:
+        """Whether any change may change the answer, and the occurrences don't tell."""
+        return self._template is None or bool(self.volatile)
+
+    def touched(self, delta: QuadDelta) -> bool:
+        """Whether the change may change the answer."""
+        return self.anything or next(self.met(delta), None) is not None
+
+    def met(self, delta: QuadDelta) -> Iterator[tuple[Occurrence, dict[Variable, Term]]]:
+        """The occurrences that a change meets, with the values of their keys; none where any row can change."""
+        for occurrence in self.occurrences:
+            for quad in (*delta.inserted, *delta.deleted):
+                if (found := occurrence.bindings(quad)) is not None:
+                    yield occurrence, {key: found[key] for key in occurrence.keys}
+            if occurrence.existence:
+                for graph in (*delta.created, *delta.dropped):
+                    if (found := occurrence.graph_bindings(graph)) is not None:
+                        yield occurrence, {key: found[key] for key in occurrence.keys}
+
+    def keys(self, occurrence: Occurrence) -> tuple[Variable, ...]:
+        """The variables by which all rows that the occurrence can change are found; none means: evaluate fully."""
+        return occurrence.keys
+
+    def asking(self, keys: tuple[Variable, ...]) -> Query:
+        """The query's solutions as a SELECT that has these keys among its columns, at the end where they are new.
+
+        Of a SELECT it has the same rows; of CONSTRUCT those that its template is filled with; of ASK only the keys.
+        """
+        if self._template is None:
+            return self.query
+        text = self._template.asking(tuple(key.value for key in keys)).filled(self._constants)
+        return Query(text, self.query.default_graphs, self.query.named_graphs)
+
+    def explain(self) -> str:
+        """In words, in one line."""
+        if self.wellness:
+            how = f"full: {', '.join(self.wellness)}"
+        elif not self.occurrences:
+            how = "touched by nothing"
+        else:
+            how = "; ".join(dict.fromkeys(map(self._explained, self.occurrences)))
+        if self.lifted is not None:
+            constants = ", ".join(map(str, self.lifted.constants))
+            how += f"; shared by all that differ in {constants}"
+        return how
+
+    def _explained(self, occurrence: Occurrence) -> str:
+        if self._is_one_pattern():
+            return "one pattern, no query needed"
+        if occurrence.keys:
+            return f"keyed on {' '.join(map(str, occurrence.keys))}"
+        where = f"full by {_words(occurrence)}"
+        if occurrence.closure:
+            return f"{where}: in a path's closure"
+        if self.not_well_designed:
+            return (
+                f"{where}: OPTIONAL that is not well designed ({' '.join(map(str, self.not_well_designed))})"
+            )
+        return f"{where}: no key"
+
+    def _is_one_pattern(self) -> bool:
+        return (
+            self._template is not None
+            and self._template.plain
+            and self.form is QueryForm.SELECT
+            and len(self.occurrences) == 1
+            and not self.distinct
+            and self.group_keys is None
+            and not any(item.expression for item in self._template.select.items)
+        )
+
+
+def analyse(
+    query: Query,
+    base_iri: str | None = None,
+    prefixes: Mapping[str, str] | None = None,
+    *,
+    union_default_graph: bool = False,
+) -> Analysis:
+    """What is known of a query that Oxigraph accepts; it never raises."""
+    declared = tuple((prefixes or {}).items())
+    try:
+        found = shape(query.sparql)
+        form, constants = found if found is not None else (Shape("", query.sparql, ()), ())
+        known = template(form, tuple(name for name, _ in declared))
+        if isinstance(known, str):
+            return _unknown(query, known)
+        return _Instance(known, constants, query, base_iri, declared, union_default_graph).analysis()
+    except (NotUnderstood, ValueError) as reason:
+        return _unknown(query, f"not understood: {reason}")
+
+
+def _unknown(query: Query, reason: str) -> Analysis:
+    return Analysis(query, None, wellness=(reason,))
+
+
+class _Instance:
+    """A shape with one query's constants."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
+        self,
+        known: Template,
+        constants: tuple[str, ...],
+        query: Query,
+        base_iri: str | None,
+        declared: tuple[tuple[str, str], ...],
+        union: bool,
+    ) -> None:
+        self._known = known
+        self._constants = constants
+        self._query = query
+        self._base = base_iri
+        self._prologue = _prologue(declared, known.prologue)
+        self._union = union
+
+    def analysis(self) -> Analysis:
+        known, found = self._known, self._known.found
+        full = bool(found.reasons or found.volatile)
+        default, named = self._dataset()
+        contexts: dict[Context, Graphs] = {}
+        occurrences = []
+        for pattern in found.patterns:
+            graphs = contexts.get(pattern.context)
+            if graphs is None:
+                graphs = contexts[pattern.context] = self._graphs(pattern.context, default, named)
+            occurrences.append(self._occurrence(pattern, graphs, full))
+        grouped = known.group_keys
+        return Analysis(
+            self._query,
+            QueryForm(known.select.form),
+            _variables(known.columns),
+            frozenset(_variables(known.certain)),
+            tuple(occurrences),
+            (*found.reasons, *found.volatile),
+            tuple(found.volatile),
+            known.select.distinct,
+            None if grouped is None else _variables(grouped),
+            tuple(found.inner),
+            self._lifted(),
+            _variables(sorted(found.loose & found.certain)),
+            known,
+            self._constants,
+        )
+
+    def _term(self, constant: Constant) -> Term:
+        text = constant.text
+        if constant.slot is not None:
+            text = self._constants[constant.slot] + constant.suffix
+        return term(text, self._base, self._prologue)
+
+    def _place(self, place: str | Constant | None) -> Place:
+        if place is None:
+            return None
+        return Variable(place) if isinstance(place, str) else self._term(place)
+
+    def _occurrence(self, pattern: Pattern, graphs: Graphs, full: bool) -> Occurrence:
+        keys = () if full else tuple(Variable(name) for name in sorted(pattern.keys & self._known.allowed))
+        return Occurrence(
+            self._place(pattern.subject),
+            self._place(pattern.predicate),
+            self._place(pattern.object),
+            graphs,
+            keys,
+            pattern.closure,
+            pattern.existence,
+            pattern.blank_subject,
+        )
+
+    def _dataset(self) -> tuple[Graphs, frozenset[NamedNode] | None]:
+        """The default graph, and the named ones (None: all)."""
+        query, select = self._query, self._known.select
+        if query.default_graphs or query.named_graphs:  # SPARQL 1.1 Protocol, 2.1.4
+            return Graphs(_iris(query.default_graphs)), _iris(query.named_graphs)
+        everything = Graphs(None, unnamed=True)
+        if select.default_graphs or select.named_graphs:
+            default = self._graph_names(select.default_graphs)
+            named = self._graph_names(select.named_graphs)
+            return everything if self._union else Graphs(default), named
+        return everything if self._union else Graphs(_NONE, unnamed=True), None
+
+    def _graph_names(self, names: Iterable[Constant]) -> frozenset[NamedNode]:
+        return frozenset(name for name in map(self._term, names) if isinstance(name, NamedNode))
+
+    def _graphs(self, context: Context, default: Graphs, named: frozenset[NamedNode] | None) -> Graphs:
+        if context.kind == "default":
+            return default
+        if context.name is not None:
+            one = self._graph_names([context.name])
+            return Graphs(one if named is None else one & named)
+        return Graphs(named, variable=Variable(context.variable) if context.variable else None)
+
+    def _lifted(self) -> Lifted | None:
+        lifting = self._known.lifting
+        if lifting is None:
+            return None
+        return Lifted(
+            Query(lifting.text.filled(self._constants), self._query.default_graphs, self._query.named_graphs),
+            _variables(lifting.variables),
+            tuple(map(self._term, lifting.constants)),
+            tuple(
+                Variable(column) if isinstance(column, str) else self._term(column)
+                for column in lifting.columns
+            ),
+        )
+
+
+def _prologue(declared: tuple[tuple[str, str], ...], own: str) -> str:
+    return "\n".join([*(f"PREFIX {name}: <{iri}>" for name, iri in declared), own])
+
+
+def _iris(graphs: tuple[str, ...]) -> frozenset[NamedNode]:
+    return frozenset(map(NamedNode, graphs))
+
+
+def _variables(names: Iterable[str]) -> tuple[Variable, ...]:
+    return tuple(map(Variable, names))
+
+
+def _words(occurrence: Occurrence) -> str:
+    if occurrence.existence:
+        return "any graph that comes or goes"
+    named = [
+        f"{word} {place}"
+        for word, place in (
+            ("subject", occurrence.subject),
+            ("predicate", occurrence.predicate),
+            ("object", occurrence.object),
+        )
+        if place is not None and not isinstance(place, Variable)
+    ]
+    return f"any quad with {', '.join(named)}" if named else "any quad"

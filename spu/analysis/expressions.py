@@ -1,0 +1,177 @@
+"""Expressions are scanned, not read: only their variables, keywords and groups matter; see `parser`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .syntax import Expression, NotUnderstood
+from .terminals import BOOLEANS, Terminals
+
+if TYPE_CHECKING:
+    from .syntax import Group
+
+_OPERANDS = frozenset({"variable", "number", "string", "lang", "iri", "pname", "bnode"})
+_FUNCTIONS = frozenset(
+    [
+        "ABS",
+        "AVG",
+        "BNODE",
+        "BOUND",
+        "CEIL",
+        "COALESCE",
+        "CONCAT",
+        "CONTAINS",
+        "COUNT",
+        "DATATYPE",
+        "DAY",
+        "DISTINCT",
+        "ENCODE_FOR_URI",
+        "FALSE",
+        "FLOOR",
+        "GROUP_CONCAT",
+        "HASLANG",
+        "HASLANGDIR",
+        "HOURS",
+        "IF",
+        "IN",
+        "IRI",
+        "ISBLANK",
+        "ISIRI",
+        "ISLITERAL",
+        "ISNUMERIC",
+        "ISTRIPLE",
+        "ISURI",
+        "LANG",
+        "LANGDIR",
+        "LANGMATCHES",
+        "LCASE",
+        "MAX",
+        "MD5",
+        "MIN",
+        "MINUTES",
+        "MONTH",
+        "NOT",
+        "NOW",
+        "OBJECT",
+        "PREDICATE",
+        "RAND",
+        "REGEX",
+        "REPLACE",
+        "ROUND",
+        "SAMETERM",
+        "SAMPLE",
+        "SECONDS",
+        "SEPARATOR",
+        "SHA1",
+        "SHA256",
+        "SHA384",
+        "SHA512",
+        "STR",
+        "STRAFTER",
+        "STRBEFORE",
+        "STRDT",
+        "STRENDS",
+        "STRLANG",
+        "STRLANGDIR",
+        "STRLEN",
+        "STRSTARTS",
+        "STRUUID",
+        "SUBJECT",
+        "SUBSTR",
+        "SUM",
+        "TIMEZONE",
+        "TRIPLE",
+        "TRUE",
+        "TZ",
+        "UCASE",
+        "URI",
+        "UUID",
+        "YEAR",
+    ]
+)
+
+
+class Expressions(Terminals):
+    """Expressions are scanned, not read: only their variables, keywords and groups matter."""
+
+    def bracketed(self, *, until: str = ")") -> Expression:
+        """From `(` to its `)`, or to AS."""
+        self.expect("(")
+        found = Expression()
+        first, depth = self.place, 1
+        while True:
+            if depth == 1 and until == "AS" and self.sees("AS"):
+                break
+            if self.sees(")"):
+                depth -= 1
+                if depth == 0:
+                    break
+            elif self.sees("("):
+                depth += 1
+            self._scan(found)
+        self._only(found, first)
+        if until == ")":
+            self.expect(")")
+        return found
+
+    def _scan(self, found: Expression) -> None:
+        if self.takes("EXISTS"):
+            found.groups.append(self.group())
+            return
+        last, token = self.before, self.take()
+        if token.kind == "variable":
+            found.variables.add(token.text[1:])
+        elif token.kind == "word":
+            word = token.text.upper()
+            if word not in _FUNCTIONS:
+                self.fail("no expression")
+            found.words.add(word)
+        elif token.kind == "iri":
+            if last.kind in _OPERANDS or last.text == ")" or last.is_word(*BOOLEANS):
+                self.fail("a comparison or an IRI")
+        elif token.kind == "pname":
+            self.check_name(token)
+        elif token.text in {"{", "}", "{|", "|}", "<<", ">>", "~"} or token.kind in {"other", "bnode"}:
+            self.fail("no expression")
+
+    def _only(self, found: Expression, first: int) -> None:
+        end = self.place
+        if found.groups or found.words - set(BOOLEANS):
+            return
+        if end - first == 1 and self.found[first].kind == "variable":
+            found.only = self.found[first].text[1:]
+            return
+        self.place = first
+        try:
+            constant = self.iri() if self.here.kind in {"iri", "pname"} else self.literal()
+        except NotUnderstood:
+            constant = None
+        if constant is not None and self.place == end:
+            found.only = constant
+        self.place = end
+
+    def call(self) -> Expression:
+        """A bracketed expression, a function's call, or EXISTS: what FILTER and HAVING take."""
+        found = Expression()
+        if self.takes("NOT"):
+            self.expect("EXISTS")
+            found.groups.append(self.group())
+        elif self.takes("EXISTS"):
+            found.groups.append(self.group())
+        elif self.sees("("):
+            return self.bracketed()
+        else:
+            token = self.take()
+            if token.kind == "pname":
+                self.check_name(token)
+            elif token.kind not in {"iri", "word"}:
+                self.fail("no constraint")
+            found = self.bracketed()
+            found.only = None
+            if token.kind == "word":
+                found.words.add(token.text.upper())
+        return found
+
+    def group(self) -> Group:
+        """See `Parser`."""
+        raise NotImplementedError
