@@ -110,16 +110,15 @@ class Core:
 
     def _after(self, held: Held, delta: QuadDelta | None) -> list[tuple[SubscriberId, Message]]:
         try:
-            change = held.unit.after(delta, self._store)
+            changes = list(held.changes(delta, self._store))
         except Exception as error:  # noqa: BLE001 - whatever a unit does, the others go on
             return self._end(held, error)
-        if not change:
-            return []
         messages: list[tuple[SubscriberId, Message]] = []
-        for subscription in held.subscriptions.values():
-            subscription.sequence += 1
-            told = Notification(subscription.spuid, subscription.alias, subscription.sequence, change)
-            messages.append((subscription.subscriber, told))
+        for change, subscriptions in changes:
+            for subscription in subscriptions:
+                subscription.sequence += 1
+                told = Notification(subscription.spuid, subscription.alias, subscription.sequence, change)
+                messages.append((subscription.subscriber, told))
         return messages
 
     def _end(self, held: Held, error: Exception) -> list[tuple[SubscriberId, Message]]:
@@ -143,7 +142,7 @@ class Core:
     def _subscribe(self, request: Subscribe) -> Outcome:
         self._subscriptions.check_room(request.subscriber)
         held = self._subscriptions.unit_of(request.query)
-        first = BindingsDelta.first(held.unit.first(self._store))
+        first = BindingsDelta.first(held.first(request.query, self._store))
         subscription = self._subscriptions.add(held, request)
         told = Notification(subscription.spuid, subscription.alias, subscription.sequence, first)
         return Outcome(messages=((request.subscriber, told),))

@@ -23,7 +23,12 @@ from .wire.media import JSON, N_TRIPLES, essence
 from .wire.results import parse_results
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyoxigraph import Variable
+
     from .config import LimitsConfig, SparqlConfig, StoreConfig
+    from .model import Term
     from .store import Before, Check, Choose, Sink
     from .wire.media import AnswerFormat
 
@@ -47,8 +52,9 @@ class EndpointStore:
         self.answers_when_synced = False
         self._http = httpx.Client(timeout=config.endpoint_timeout_s, limits=pool)
 
-    def evaluate(self, query: Query) -> Bindings:
-        """See `Store`.  Raises RequestError or EndpointError."""
+    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
+        """See `Store`; nothing can be `given`.  Raises RequestError or EndpointError."""
+        assert given is None, "SPARQL has no way to say it that holds for blank nodes, too"
         form = self._form(query)
         format_ = N_TRIPLES if form.is_graph else JSON
         response = self._send(self._query_request(query, format_.media_type), stream=False)

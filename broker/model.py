@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 Row: TypeAlias = tuple[Term | None, ...]
@@ -246,8 +246,8 @@ class Outcome:
 class Dataset(Protocol):
     """The store as subscription units see it."""
 
-    def evaluate(self, query: Query) -> Bindings:
-        """The whole answer to `query`, in memory.
+    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
+        """The whole answer to `query`, in memory; its rows that have the terms that are `given`.
 
         Raises:
             RequestError: the query can't be evaluated.

@@ -33,11 +33,13 @@ from .remote import allow_remote
 from .texts import is_update, with_ordered_star
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyoxigraph import Variable
 
     from .config import LimitsConfig, SparqlConfig
     from .dataset.dataset import Dataset
-    from .model import Row
+    from .model import Row, Term
     from .readers.pool import ReaderProcesses
     from .threads import FairLock
     from .wire.media import AnswerFormat
@@ -81,8 +83,8 @@ def nobody(_: QuadDelta | None) -> None:
 class Store(Protocol):
     """What the core and the readers need of a dataset; `EmbeddedStore` and `EndpointStore` are two."""
 
-    def evaluate(self, query: Query) -> Bindings:
-        """The whole answer, in memory."""
+    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
+        """The whole answer, in memory; its rows that have the terms that are `given`."""
         ...
 
     def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
@@ -151,9 +153,9 @@ class EmbeddedStore:
         """See `Store`."""
         return self.dataset.quiet
 
-    def evaluate(self, query: Query) -> Bindings:
+    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
         """See `Store`.  Raises RequestError or StoreError."""
-        result = self._query(query)
+        result = self._query(query, given)
         with _told(query):
             return _bindings(result, self._limits.answer_rows)
 
@@ -245,10 +247,15 @@ class EmbeddedStore:
             self.readers.close()
         self.dataset.close()
 
-    def _query(self, query: Query) -> QuerySolutions | QueryBoolean | QueryTriples:
+    def _query(
+        self, query: Query, given: Mapping[Variable, Term] | None = None
+    ) -> QuerySolutions | QueryBoolean | QueryTriples:
         question = self._question(query)
+        options = question.options()
+        if given:
+            options["substitutions"] = dict(given)
         with _told(query):
-            return self.dataset.store.query(question.text, **question.options())
+            return self.dataset.store.query(question.text, **options)
 
     def _question(self, query: Query) -> Question:
         check_query(query.sparql, self._limits)

@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from triplewire.spu.naive import NaiveSpu
+from triplewire.spu.shaped import ShapedSpu
 from triplewire.spu.watching import Watching
 
 from .errors import TooManyRequests, UnknownSubscription
 from .model import Query, Subscribe, SubscriberId, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from triplewire.spu.analysis.analysis import Analysis
+    from triplewire.spu.shaped import Case
     from triplewire.spu.unit import Spu
 
     from .config import LimitsConfig
-    from .model import QuadDelta
+    from .model import Bindings, BindingsDelta, Dataset, QuadDelta, Term
 
 
 _NUMBER = attrgetter("number")
@@ -29,13 +31,54 @@ _NUMBER = attrgetter("number")
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A unit with the subscriptions that it serves, in the order they came."""
+    """A unit with the subscriptions that it serves, in the order they came.
 
-    query: Query
-    unit: Spu
+    `key` is what equal or like queries share.  A unit of a shape has `cases`: who holds which, and by which constants.
+    """
+
+    key: Hashable
+    unit: Spu | ShapedSpu
     analysis: Analysis | None = None
     number: int = 0
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
+    cases: dict[Case, dict[str, Subscription]] = field(default_factory=dict)
+    by_constants: dict[tuple[Term, ...], list[Case]] = field(default_factory=dict)
+
+    def first(self, query: Query, dataset: Dataset) -> Bindings:
+        """The present answer to one of its queries.  Raises BrokerError."""
+        if isinstance(self.unit, ShapedSpu):
+            return self.unit.first(query, dataset)
+        return self.unit.first(dataset)
+
+    def changes(
+        self, delta: QuadDelta | None, dataset: Dataset
+    ) -> Iterator[tuple[BindingsDelta, Iterable[Subscription]]]:
+        """What the update just written changed, and for whom.  Raises BrokerError."""
+        if isinstance(self.unit, ShapedSpu):
+            for case, change in self.unit.changes(dataset, self.by_constants).items():
+                yield change, self.cases[case].values()
+        elif change := self.unit.after(delta, dataset):
+            yield change, self.subscriptions.values()
+
+    def join(self, subscription: Subscription, case: Case | None) -> None:
+        """Serve one more."""
+        self.subscriptions[subscription.spuid] = subscription
+        if case is not None:
+            if case not in self.cases:
+                self.by_constants.setdefault(case.constants, []).append(case)
+            self.cases.setdefault(case, {})[subscription.spuid] = subscription
+
+    def leave(self, spuid: str, case: Case | None) -> None:
+        """Serve one less."""
+        del self.subscriptions[spuid]
+        if case is None:
+            return
+        del self.cases[case][spuid]
+        if not self.cases[case]:
+            del self.cases[case]
+            self.by_constants[case.constants].remove(case)
+            if not self.by_constants[case.constants]:
+                del self.by_constants[case.constants]
 
 
 class Subscriptions:
@@ -53,7 +96,7 @@ class Subscriptions:
         self._analyse = analyse
         self._watching: Watching[Held] = Watching()
         self._numbers = count(1)
-        self._held: dict[Query, Held] = {}
+        self._held: dict[Hashable, Held] = {}
         self._by_id: dict[str, Held] = {}
         self._by_subscriber: dict[SubscriberId, set[str]] = {}
 
@@ -81,21 +124,28 @@ class Subscriptions:
 
     def unit_of(self, query: Query) -> Held:
         """The unit of an equal query, or a new one that nobody holds yet."""
-        held = self._held.get(query)
-        if held is None:
-            analysis = self._analyse(query) if self._analyse is not None else None
-            held = Held(query, self._unit(query), analysis, next(self._numbers))
-        return held
+        analysis = self._analyse(query) if self._analyse is not None else None
+        if analysis is not None and analysis.lifted is not None:
+            assert self._analyse is not None
+            key = ("shape", analysis.lifted.query, analysis.lifted.variables)
+            held = self._held.get(key)
+            if held is not None:
+                return held
+            shaped = ShapedSpu.of(analysis, self._analyse)
+            if shaped is not None:
+                unit, general = shaped
+                return Held(key, unit, general, next(self._numbers))
+        return self._held.get(query) or Held(query, self._unit(query), analysis, next(self._numbers))
 
     def add(self, held: Held, request: Subscribe) -> Subscription:
         """A new subscription to `held`."""
         spuid = f"sepa://subscription/{uuid4()}"
-        subscription = Subscription(spuid, held.query, request.subscriber, request.alias)
-        if held.query not in self._held:
-            self._held[held.query] = held
+        subscription = Subscription(spuid, request.query, request.subscriber, request.alias)
+        if held.key not in self._held:
+            self._held[held.key] = held
             if held.analysis is not None:
                 self._watching.add(held, held.analysis)
-        held.subscriptions[spuid] = subscription
+        held.join(subscription, self._case(held, request.query))
         self._by_id[spuid] = held
         self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
         return subscription
@@ -122,6 +172,12 @@ class Subscriptions:
         for subscription in list(held.subscriptions.values()):
             self._drop(subscription.spuid, subscription.subscriber)
 
+    def _case(self, held: Held, query: Query) -> Case | None:
+        if not isinstance(held.unit, ShapedSpu):
+            return None
+        assert self._analyse is not None
+        return ShapedSpu.case_of(self._analyse(query))
+
     def touched(self, delta: QuadDelta | None) -> list[Held]:
         """The units whose answer the change could touch, the oldest first; all of them where it is not known."""
         if delta is None or (delta and self._analyse is None):
@@ -130,9 +186,9 @@ class Subscriptions:
 
     def _drop(self, spuid: str, subscriber: SubscriberId) -> None:
         held = self._by_id.pop(spuid)
-        del held.subscriptions[spuid]
+        held.leave(spuid, self._case(held, held.subscriptions[spuid].query))
         if not held.subscriptions:
-            del self._held[held.query]
+            del self._held[held.key]
             if held.analysis is not None:
                 self._watching.remove(held, held.analysis)
         mine = self._by_subscriber[subscriber]

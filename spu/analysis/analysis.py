@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .algebra import Context, Inner, Pattern
     from .occurrence import Place
 
+_LONGEST = 100_000  # reading takes about a second for a million
 _NONE = frozenset[NamedNode]()
 
 
@@ -151,6 +152,8 @@ def analyse(
 ) -> Analysis:
     """What is known of a query that Oxigraph accepts; it never raises."""
     declared = tuple((prefixes or {}).items())
+    if len(query.sparql) > _LONGEST:
+        return _unknown(query, f"not understood: more than {_LONGEST} characters")
     try:
         found = shape(query.sparql)
         form, constants = found if found is not None else (Shape("", query.sparql, ()), ())

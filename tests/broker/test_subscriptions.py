@@ -129,7 +129,7 @@ def test_a_change_of_nothing_touches_nobody():
     for query in (ONE, TWO):
         subscribe(held, query, 1)
     assert list(held.touched(QuadDelta(frozenset(), frozenset()))) == []
-    assert [one.query for one in held.touched(None)] == [ONE, TWO]
+    assert [one.key for one in held.touched(None)] == [ONE, TWO]
     for one in held.touched(None):
         held.end(one)
     assert len(held) == 0
