@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNALS = tuple(signal.valid_signals())
+_NICE = 10  # updates and notifications come before queries
 _NULL = "/dev/null"
 # Looked up here: after a fork it is too late for a lock of the loader's.
 _prctl = getattr(ctypes.CDLL(None), "prctl", None)
@@ -177,7 +178,11 @@ def alone(fd: int, parent: int) -> socket.socket:
 
 
 def die_with(parent: int) -> None:
-    """End when the thread that made this process ends, where the system can do that; at once where it has."""
+    """Let the broker itself go first where processors are few, and end with the thread that made this process.
+
+    Where the system can do that; at once where the thread has ended already.
+    """
+    os.nice(_NICE)
     if _prctl is not None:
         _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
