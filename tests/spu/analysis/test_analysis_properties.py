@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyoxigraph import (
     BlankNode,
@@ -78,6 +78,10 @@ DENSE = [
 COUNTED: Counter[str] = Counter()
 
 
+class Unanswerable(Exception):
+    """Oxigraph itself has no answer to the query, without anything given, on this data."""
+
+
 @dataclass
 class World:
     """A small dataset, and how it is asked."""
@@ -116,7 +120,12 @@ class World:
         return options
 
     def evaluate(self, query: Query) -> Bindings:
-        return self.restricted(query)
+        try:
+            return self.restricted(query)
+        except RuntimeError as error:
+            if "not a valid RDF 1.2 term" in str(error):
+                raise Unanswerable from error
+            raise
 
     def restricted(self, query: Query, **more) -> Bindings:
         text = with_ordered_star(query.sparql, self.base_iri, ())  # as the broker's store has them
@@ -354,6 +363,9 @@ RELAXED = settings(
 @pytest.mark.timeout(600)
 @RELAXED
 @given(st.one_of(queries, more, more, more), datasets, st.booleans(), st.integers(0, 2**32))
+@example(
+    "SELECT ?s FROM :g FROM :h FROM NAMED :h { ?s :p ?o . ?s :p <<( ?o :p ?s )>> . }", ((), ()), False, 1
+)
 def test_what_changes_an_answer_is_met_and_keyed(text, dataset, union, seed):
     """Occurrences, keys, restricted evaluation and lifting, over random data."""
     draw = random.Random(seed)
@@ -367,7 +379,12 @@ def test_what_changes_an_answer_is_met_and_keyed(text, dataset, union, seed):
     for pool, sizes in ((POOL, [2, 8, 16, 40]), (DENSE, [10, 20]), (DENSE, [30, 50])):
         quads = set(draw.sample(pool, draw.choice(sizes)))
         world = World(quads, {graph for graph in GRAPHS if draw.random() < 0.3}, union=union)
-        check(world, query, draw, 7, pool)
+        try:
+            check(world, query, draw, 7, pool)
+        except (
+            Unanswerable
+        ):  # not for us to mend: a join that puts a literal where a triple term has its subject
+            COUNTED["unanswerable"] += 1
 
 
 @pytest.fixture(scope="module", autouse=True)
