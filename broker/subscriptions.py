@@ -97,7 +97,7 @@ class Subscriptions:
         self._watching: Watching[Held] = Watching()
         self._numbers = count(1)
         self._held: dict[Hashable, Held] = {}
-        self._by_id: dict[str, Held] = {}
+        self._by_id: dict[str, tuple[Held, Case | None]] = {}
         self._by_subscriber: dict[SubscriberId, set[str]] = {}
 
     def __len__(self) -> int:
@@ -145,8 +145,9 @@ class Subscriptions:
             self._held[held.key] = held
             if held.analysis is not None:
                 self._watching.add(held, held.analysis)
-        held.join(subscription, self._case(held, request.query))
-        self._by_id[spuid] = held
+        case = self._case(held, request.query)
+        held.join(subscription, case)
+        self._by_id[spuid] = held, case
         self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
         return subscription
 
@@ -185,8 +186,8 @@ class Subscriptions:
         return sorted(self._watching.touched(delta), key=_NUMBER) if delta else []
 
     def _drop(self, spuid: str, subscriber: SubscriberId) -> None:
-        held = self._by_id.pop(spuid)
-        held.leave(spuid, self._case(held, held.subscriptions[spuid].query))
+        held, case = self._by_id.pop(spuid)
+        held.leave(spuid, case)
         if not held.subscriptions:
             del self._held[held.key]
             if held.analysis is not None:

@@ -33,17 +33,13 @@ def copy_of(store: pyoxigraph.Store, check: Callable[[], None]) -> tuple[pyoxigr
     Raises:
         StoreError: Oxigraph failed.
     """
-    copy = pyoxigraph.Store()
-    loader = _Loader(copy, check)
-    try:
+
+    def read(loader: _Loader) -> list[NamedNode | BlankNode]:
         graphs = list(store.named_graphs())
         store.dump(loader, format=RdfFormat.N_QUADS)  # type: ignore[arg-type]  # write() and flush() are enough
-        loader.close()
-        for graph in graphs:  # those without a quad are in no line
-            copy.add_graph(graph)
-    except (OSError, RuntimeError, SyntaxError, ValueError) as error:
-        raise StoreError(f"the store could not be copied: {error!s:.300}") from error
-    return copy, loader.quads
+        return graphs
+
+    return _filled(read, check)
 
 
 def copy_from(
@@ -54,18 +50,30 @@ def copy_from(
     Raises:
         StoreError: Oxigraph failed.
     """
-    copy = pyoxigraph.Store()
-    loader = _Loader(copy, check)
-    try:
+
+    def read(loader: _Loader) -> Iterable[NamedNode | BlankNode]:
         with path.open("rb") as file:
             while data := file.read(_BLOCK_BYTES):
                 loader.write(data)
+        return graphs
+
+    return _filled(read, check)[0]
+
+
+def _filled(
+    read: Callable[[_Loader], Iterable[NamedNode | BlankNode]], check: Callable[[], None]
+) -> tuple[pyoxigraph.Store, int]:
+    """A store with what `read` writes, and the graphs that it returns."""
+    copy = pyoxigraph.Store()
+    loader = _Loader(copy, check)
+    try:
+        graphs = read(loader)
         loader.close()
-        for graph in graphs:
+        for graph in graphs:  # those without a quad are in no line
             copy.add_graph(graph)
     except (OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise StoreError(f"the store could not be copied: {error!s:.300}") from error
-    return copy
+    return copy, loader.quads
 
 
 def bring_forward(store: pyoxigraph.Store, deltas: Iterable[QuadDelta]) -> int:
