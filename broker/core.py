@@ -31,9 +31,10 @@ from .model import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .held import Held
     from .model import Message, Request, SubscriberId
     from .store import Before, Store
-    from .subscriptions import Held, Subscriptions
+    from .subscriptions import Subscriptions
 
 log = logging.getLogger("triplewire.broker.core")
 
@@ -127,7 +128,7 @@ class Core:
             log.error(
                 "= %d subscriptions ended: %s", len(held.subscriptions), told.description, exc_info=error
             )
-        ended = list(held.subscriptions.values())
+        ended = held.subscriptions
         self._subscriptions.end(held)
         return [
             (
@@ -141,8 +142,8 @@ class Core:
 
     def _subscribe(self, request: Subscribe) -> Outcome:
         self._subscriptions.check_room(request.subscriber)
-        held = self._subscriptions.unit_of(request.query)
-        first = BindingsDelta.first(held.first(request.query, self._store))
-        subscription = self._subscriptions.add(held, request)
+        held, case = self._subscriptions.unit_of(request.query)
+        first = BindingsDelta.first(held.first(request.query, case, self._store))
+        subscription = self._subscriptions.add(held, case, request)
         told = Notification(subscription.spuid, subscription.alias, subscription.sequence, first)
         return Outcome(messages=((request.subscriber, told),))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyoxigraph import Variable
 
     from .config import LimitsConfig, SparqlConfig, StoreConfig
-    from .model import Term
+    from .model import Match, Term
     from .store import Before, Check, Choose, Sink
     from .wire.media import AnswerFormat
 
@@ -51,6 +51,11 @@ class EndpointStore:
         self.quiet = FairLock()
         self.answers_when_synced = False
         self._http = httpx.Client(timeout=config.endpoint_timeout_s, limits=pool)
+
+    @property
+    def match(self) -> Match:
+        """An endpoint is asked queries only."""
+        raise AssertionError("only units of a store that tells its changes look for quads")
 
     def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
         """See `Store`; nothing can be `given`.  Raises RequestError or EndpointError."""

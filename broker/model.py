@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple, Variable
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 Row: TypeAlias = tuple[Term | None, ...]
 SubscriberId: TypeAlias = int
+GraphName: TypeAlias = NamedNode | BlankNode | DefaultGraph
 
 
 class QueryForm(Enum):
@@ -243,8 +244,19 @@ class Outcome:
     messages: tuple[tuple[SubscriberId, Message], ...] = ()
 
 
+# The quads with these terms, None being any; a graph is always named.
+Match: TypeAlias = (
+    "Callable[[NamedNode | BlankNode | None, NamedNode | None, Term | None, GraphName], Iterable[Quad]]"
+)
+
+
 class Dataset(Protocol):
     """The store as subscription units see it."""
+
+    @property
+    def match(self) -> Match:
+        """Finds quads; good until the next write.  Only of a store that tells its changes."""
+        ...
 
     def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
         """The whole answer to `query`, in memory; its rows that have the terms that are `given`.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from .config import LimitsConfig, SparqlConfig
     from .dataset.dataset import Dataset
-    from .model import Row, Term
+    from .model import Match, Row, Term
     from .readers.pool import ReaderProcesses
     from .threads import FairLock
     from .wire.media import AnswerFormat
@@ -82,6 +82,11 @@ def nobody(_: QuadDelta | None) -> None:
 
 class Store(Protocol):
     """What the core and the readers need of a dataset; `EmbeddedStore` and `EndpointStore` are two."""
+
+    @property
+    def match(self) -> Match:
+        """See `model.Dataset`."""
+        ...
 
     def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
         """The whole answer, in memory; its rows that have the terms that are `given`."""
@@ -158,6 +163,11 @@ class EmbeddedStore:
         result = self._query(query, given)
         with _told(query):
             return _bindings(result, self._limits.answer_rows)
+
+    @property
+    def match(self) -> Match:
+        """See `model.Dataset`."""
+        return self.dataset.store.quads_for_pattern
 
     def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
         """See `Store`.  Raises RequestError or StoreError, or what the sink raises."""

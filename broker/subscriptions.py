@@ -2,83 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from triplewire.spu.choice import chosen, shared_key
 from triplewire.spu.naive import NaiveSpu
-from triplewire.spu.shaped import ShapedSpu
 from triplewire.spu.watching import Watching
 
 from .errors import TooManyRequests, UnknownSubscription
+from .held import Held
 from .model import Query, Subscribe, SubscriberId, Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable
 
     from triplewire.spu.analysis.analysis import Analysis
-    from triplewire.spu.shaped import Case
+    from triplewire.spu.cases import Case
     from triplewire.spu.unit import Spu
 
     from .config import LimitsConfig
-    from .model import Bindings, BindingsDelta, Dataset, QuadDelta, Term
+    from .model import QuadDelta
 
 
 _NUMBER = attrgetter("number")
-
-
-@dataclass(slots=True, eq=False)
-class Held:
-    """A unit with the subscriptions that it serves, in the order they came.
-
-    `key` is what equal or like queries share.  A unit of a shape has `cases`: who holds which, and by which constants.
-    """
-
-    key: Hashable
-    unit: Spu | ShapedSpu
-    analysis: Analysis | None = None
-    number: int = 0
-    subscriptions: dict[str, Subscription] = field(default_factory=dict)
-    cases: dict[Case, dict[str, Subscription]] = field(default_factory=dict)
-    by_constants: dict[tuple[Term, ...], list[Case]] = field(default_factory=dict)
-
-    def first(self, query: Query, dataset: Dataset) -> Bindings:
-        """The present answer to one of its queries.  Raises BrokerError."""
-        if isinstance(self.unit, ShapedSpu):
-            return self.unit.first(query, dataset)
-        return self.unit.first(dataset)
-
-    def changes(
-        self, delta: QuadDelta | None, dataset: Dataset
-    ) -> Iterator[tuple[BindingsDelta, Iterable[Subscription]]]:
-        """What the update just written changed, and for whom.  Raises BrokerError."""
-        if isinstance(self.unit, ShapedSpu):
-            for case, change in self.unit.changes(dataset, self.by_constants).items():
-                yield change, self.cases[case].values()
-        elif change := self.unit.after(delta, dataset):
-            yield change, self.subscriptions.values()
-
-    def join(self, subscription: Subscription, case: Case | None) -> None:
-        """Serve one more."""
-        self.subscriptions[subscription.spuid] = subscription
-        if case is not None:
-            if case not in self.cases:
-                self.by_constants.setdefault(case.constants, []).append(case)
-            self.cases.setdefault(case, {})[subscription.spuid] = subscription
-
-    def leave(self, spuid: str, case: Case | None) -> None:
-        """Serve one less."""
-        del self.subscriptions[spuid]
-        if case is None:
-            return
-        del self.cases[case][spuid]
-        if not self.cases[case]:
-            del self.cases[case]
-            self.by_constants[case.constants].remove(case)
-            if not self.by_constants[case.constants]:
-                del self.by_constants[case.constants]
 
 
 class Subscriptions:
@@ -89,11 +37,17 @@ class Subscriptions:
         limits: LimitsConfig,
         unit: Callable[[Query], Spu] = NaiveSpu,
         analyse: Callable[[Query], Analysis] | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
-        """Without `analyse` every change is taken to touch every query."""
+        """Without `analyse` every change is taken to touch every query.
+
+        Where changes are not `exact`, all queries are served by a `unit` of their own.
+        """
         self._limits = limits
         self._unit = unit
         self._analyse = analyse
+        self._exact = exact
         self._watching: Watching[Held] = Watching()
         self._numbers = count(1)
         self._held: dict[Hashable, Held] = {}
@@ -122,22 +76,24 @@ class Subscriptions:
                 "(limits.subscriptions_per_socket)"
             )
 
-    def unit_of(self, query: Query) -> Held:
-        """The unit of an equal query, or a new one that nobody holds yet."""
-        analysis = self._analyse(query) if self._analyse is not None else None
-        if analysis is not None and analysis.lifted is not None:
-            assert self._analyse is not None
-            key = ("shape", analysis.lifted.query, analysis.lifted.variables)
-            held = self._held.get(key)
-            if held is not None:
-                return held
-            shaped = ShapedSpu.of(analysis, self._analyse)
-            if shaped is not None:
-                unit, general = shaped
-                return Held(key, unit, general, next(self._numbers))
-        return self._held.get(query) or Held(query, self._unit(query), analysis, next(self._numbers))
+    def unit_of(self, query: Query) -> tuple[Held, Case | None]:
+        """The unit of an equal or like query, or a new one that nobody holds yet; and which case it is."""
+        if self._analyse is None:
+            return self._held.get(query) or Held(query, self._unit(query), None, next(self._numbers)), None
+        analysis = self._analyse(query)
+        held = self._held.get(shared_key(analysis)) if self._exact else None
+        held = held or self._held.get(query) or self._new(analysis)
+        return held, held.case_of(query, analysis)
 
-    def add(self, held: Held, request: Subscribe) -> Subscription:
+    def _new(self, analysis: Analysis) -> Held:
+        assert self._analyse is not None
+        if self._exact:
+            choice = chosen(analysis, self._analyse, self._limits.answer_rows)
+            if choice is not None:
+                return Held(choice.key, choice.unit, choice.analysis, next(self._numbers))
+        return Held(analysis.query, self._unit(analysis.query), analysis, next(self._numbers))
+
+    def add(self, held: Held, case: Case | None, request: Subscribe) -> Subscription:
         """A new subscription to `held`."""
         spuid = f"sepa://subscription/{uuid4()}"
         subscription = Subscription(spuid, request.query, request.subscriber, request.alias)
@@ -145,7 +101,6 @@ class Subscriptions:
             self._held[held.key] = held
             if held.analysis is not None:
                 self._watching.add(held, held.analysis)
-        case = self._case(held, request.query)
         held.join(subscription, case)
         self._by_id[spuid] = held, case
         self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
@@ -170,14 +125,8 @@ class Subscriptions:
 
     def end(self, held: Held) -> None:
         """End all subscriptions to a unit."""
-        for subscription in list(held.subscriptions.values()):
+        for subscription in held.subscriptions:
             self._drop(subscription.spuid, subscription.subscriber)
-
-    def _case(self, held: Held, query: Query) -> Case | None:
-        if not isinstance(held.unit, ShapedSpu):
-            return None
-        assert self._analyse is not None
-        return ShapedSpu.case_of(self._analyse(query))
 
     def touched(self, delta: QuadDelta | None) -> list[Held]:
         """The units whose answer the change could touch, the oldest first; all of them where it is not known."""
@@ -188,7 +137,7 @@ class Subscriptions:
     def _drop(self, spuid: str, subscriber: SubscriberId) -> None:
         held, case = self._by_id.pop(spuid)
         held.leave(spuid, case)
-        if not held.subscriptions:
+        if not held.cases:
             del self._held[held.key]
             if held.analysis is not None:
                 self._watching.remove(held, held.analysis)

@@ -21,6 +21,8 @@ from triplewire.broker.model import Bindings, Query
 from triplewire.broker.tokens import splice, tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from triplewire.broker.model import Dataset, Row, Term
     from triplewire.broker.tokens import Token
 
@@ -29,38 +31,68 @@ _VARS = ("subject", "predicate", "object")
 _MAKERS = frozenset({"[", "(", "<<", "{|", "~"})  # each makes a blank node, or can
 
 
-class StableConstruct:
-    """A CONSTRUCT query taken apart: the query for its solutions, and the one that constructs its template."""
+class Template:
+    """A CONSTRUCT query's template, to be filled with solutions."""
 
-    def __init__(self, query: Query, solutions: Query, template: Query) -> None:
+    def __init__(self, query: Query, variables: tuple[str, ...], *, has_blanks: bool) -> None:
+        """`query` constructs it, from no data."""
+        self._query = query
+        self.variables = variables
+        self.has_blanks = has_blanks
+        self._triples: tuple[Row, ...] | None = None
+
+    def read(self, dataset: Dataset) -> None:
+        """Let the store read it, if it has not yet.  Raises BrokerError."""
+        if self._triples is None:
+            self._triples = _numbered(dataset.evaluate(self._query).rows)
+
+    def filled(self, values: Mapping[str, Term | None], occurrence: int) -> list[Row]:
+        """The triples that a solution makes; `occurrence` counts solutions that are equal in its variables."""
+        assert self._triples is not None, "it has been read"
+        seed = ""
+        if self.has_blanks:
+            seed = f"{occurrence}\n" + "\n".join(f"{name}={values.get(name)}" for name in self.variables)
+        filled = (tuple(_value(place, values, seed) for place in triple) for triple in self._triples)
+        return [triple for triple in filled if _is_triple(triple)]
+
+
+def taken_apart(query: Query) -> tuple[Query, Template] | None:
+    """A CONSTRUCT query as the query for its solutions, and its template; None where it can't be read."""
+    found = list(tokens(query.sparql))
+    start = next((place for place, token in enumerate(found) if token.is_word("CONSTRUCT")), len(found))
+    opening = next((place for place in range(start, len(found)) if found[place].text == "{"), len(found))
+    if opening == len(found):
+        return None
+    closing = _closing(found, opening)
+    inner = found[opening + 1 : closing]
+    used = {token.text[1:]: None for token in inner if token.kind == "variable"}
+    names = " ".join(f"?{name}" for name in used) or f"(1 AS ?{_unused(found)})"
+    # CONSTRUCT WHERE { .. } has its template in its pattern, which stays
+    end = found[closing].end if opening == start + 1 else found[start].end
+    select = splice(query.sparql, [(found[start].start, end, f"SELECT {names}")])
+    marks = [
+        (token.start, token.end, f"<{_MARK}{token.text[1:]}>") for token in inner if token.kind == "variable"
+    ]
+    body = splice(query.sparql[: found[closing].start], marks)[found[opening].start :]
+    template = f"{query.sparql[: found[start].start]}CONSTRUCT {body}\n}} WHERE {{}}"
+    has_blanks = any(token.kind == "bnode" or token.text in _MAKERS for token in inner)
+    solutions = Query(select, query.default_graphs, query.named_graphs)
+    return solutions, Template(Query(template), tuple(used), has_blanks=has_blanks)
+
+
+class StableConstruct:
+    """A CONSTRUCT query with blank nodes in its template, evaluated by its solutions."""
+
+    def __init__(self, query: Query, solutions: Query, template: Template) -> None:
         self._query = query
         self._solutions = solutions
         self._template = template
-        self._triples: tuple[Row, ...] | None = None
 
     @classmethod
     def of(cls, query: Query) -> StableConstruct | None:
         """None where the query is no CONSTRUCT with blank nodes in its template; then Oxigraph will do."""
-        found = list(tokens(query.sparql))
-        start = next((place for place, token in enumerate(found) if token.is_word("CONSTRUCT")), len(found))
-        opening = next((place for place in range(start, len(found)) if found[place].text == "{"), len(found))
-        closing = _closing(found, opening)
-        inner = found[opening + 1 : closing]
-        if not any(token.kind == "bnode" or token.text in _MAKERS for token in inner):
-            return None
-        used = {token.text[1:]: None for token in inner if token.kind == "variable"}
-        names = " ".join(f"?{name}" for name in used) or f"(1 AS ?{_unused(found)})"
-        # CONSTRUCT WHERE { .. } has its template in its pattern, which stays
-        end = found[closing].end if opening == start + 1 else found[start].end
-        select = splice(query.sparql, [(found[start].start, end, f"SELECT {names}")])
-        marks = [
-            (token.start, token.end, f"<{_MARK}{token.text[1:]}>")
-            for token in inner
-            if token.kind == "variable"
-        ]
-        body = splice(query.sparql[: found[closing].start], marks)[found[opening].start :]
-        template = f"{query.sparql[: found[start].start]}CONSTRUCT {body}\n}} WHERE {{}}"
-        return cls(query, Query(select, query.default_graphs, query.named_graphs), Query(template))
+        parts = taken_apart(query)
+        return cls(query, *parts) if parts is not None and parts[1].has_blanks else None
 
     def evaluate(self, dataset: Dataset) -> Bindings:
         """The triples of the present answer, each once.
@@ -69,8 +101,7 @@ class StableConstruct:
             BrokerError: the query can't be evaluated.
         """
         try:
-            if self._triples is None:
-                self._triples = _numbered(dataset.evaluate(self._template).rows)
+            self._template.read(dataset)
             answer = dataset.evaluate(self._solutions)
         except RequestError:
             return dataset.evaluate(self._query)  # what is wrong is told of the sender's own text
@@ -78,7 +109,8 @@ class StableConstruct:
         triples: dict[Row, None] = {}
         for row in answer.rows:
             seen[row] += 1
-            triples.update(dict.fromkeys(_filled(self._triples, answer.vars, row, seen[row])))
+            values = dict(zip(answer.vars, row, strict=True))
+            triples.update(dict.fromkeys(self._template.filled(values, seen[row])))
         return Bindings(_VARS, tuple(triples))
 
 
@@ -97,14 +129,7 @@ def _numbered(template: tuple[Row, ...]) -> tuple[Row, ...]:
     return tuple(tuple(map(numbered, triple)) for triple in template)
 
 
-def _filled(template: tuple[Row, ...], variables: tuple[str, ...], row: Row, occurrence: int) -> list[Row]:
-    values = dict(zip(variables, row, strict=True))
-    seed = f"{occurrence}\n" + "\n".join(f"{name}={value}" for name, value in values.items())
-    filled = (tuple(_value(place, values, seed) for place in triple) for triple in template)
-    return [triple for triple in filled if _is_triple(triple)]
-
-
-def _value(place: Term | None, values: dict[str, Term | None], seed: str) -> Term | None:
+def _value(place: Term | None, values: Mapping[str, Term | None], seed: str) -> Term | None:
     if isinstance(place, NamedNode) and place.value.startswith(_MARK):
         return values.get(place.value.removeprefix(_MARK))
     if isinstance(place, BlankNode):

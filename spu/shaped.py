@@ -1,154 +1,140 @@
-"""One unit for all queries that differ in constants only: the keyed evaluation of the query that they are cases of.
+"""One unit for all queries that differ in constants only: the changed rows of the query that they are cases of.
 
-Nothing is kept between updates.  Before the write and after it the general query is evaluated for the keys that the
-change has in common with the rows it can change, and the rows that came and went are dealt to the cases by their
-constants.  A million cases cost one evaluation.
+Nothing is kept between updates but, for ASK, whether it is true.  The rows of the general query that came and went are
+dealt to the cases by their constants.  A million cases cost one look for changes.  A query that shares with none is a
+case of itself.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
-from pyoxigraph import Variable
+from pyoxigraph import Literal, Variable
 
-from triplewire.broker.model import BindingsDelta, QueryForm
+from triplewire.broker.model import Bindings, BindingsDelta, QueryForm
+
+from .cases import Case, Cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from triplewire.broker.model import Dataset, QuadDelta, Query, Row, Term
 
-    from triplewire.broker.model import Bindings, Dataset, QuadDelta, Query, Row, Term
+    from .analysis.analysis import Analysis
+    from .changes import Changes
 
-    from .analysis.analysis import Analysis, Lifted
+    Bags: TypeAlias = dict[Case, Counter[Row]]
 
-# More different keys than this, and the general query is evaluated for all of them at once.
-_MOST_KEYS = 64
-
-Keys = dict[Variable, "Term"]
-
-
-class Case(NamedTuple):
-    """One query of a shape: its constants, its columns in terms of the general query, and their names."""
-
-    constants: tuple[Term, ...]
-    columns: tuple[Variable | Term, ...]
-    names: tuple[str, ...]
+_TRUE, _FALSE = (Literal(True),), (Literal(False),)
+_BOOLEAN = ("boolean",)
+# Where a column is a constant, it is another for each case, and there is nothing to be had in common.
+_FEW = 16
 
 
 class ShapedSpu:
-    """The unit of a shape; what it is asked `before` an update is answered by `changes` after it."""
+    """The unit of a shape; what it is asked `before` an update is answered by `after` it, for each case."""
 
-    def __init__(self, general: Analysis, lifted: Lifted) -> None:
-        keys = dict.fromkeys(key for one in general.occurrences for key in one.keys)
-        self._general = general
-        self._asked = general.asking(tuple(keys))
-        self._lifted = tuple(variable.value for variable in lifted.variables)
-        self._keys: list[Keys] | None = None
-        self._rows: Counter[Row] = Counter()
-        self._places: dict[str, int] = {}
+    def __init__(self, changes: Changes, lifted: tuple[str, ...], form: QueryForm) -> None:
+        self.way = changes
+        self._form = form
+        self._cases = Cases(lifted)
+        self._columns: dict[
+            tuple[tuple[Variable | Term, ...], tuple[str, ...]],
+            tuple[tuple[Variable | Term, ...], tuple[str, ...]],
+        ] = {}
+        # Of ASK: the query, and whether it was true.
+        self._truths: dict[Case, tuple[Query, bool]] = {}
 
-    @classmethod
-    def of(
-        cls, analysis: Analysis, analyse: Callable[[Query], Analysis]
-    ) -> tuple[ShapedSpu, Analysis] | None:
-        """The unit for a query's shape and what is known of the general query; None where keys will not do."""
+    def case_of(self, analysis: Analysis, *, shared: bool) -> Case:
+        """Which case a query is; one that does not share the unit with others is the only one."""
         lifted = analysis.lifted
-        if lifted is None or analysis.form is not QueryForm.SELECT:
-            return None
-        general = analyse(lifted.query)
-        if not _is_keyed(analysis) or not _is_keyed(general):
-            return None
-        return cls(general, lifted), general
+        if lifted is None or not shared:
+            return Case((), *self._alike(analysis.projected, analysis.projected))
+        return Case(lifted.constants, *self._alike(lifted.columns, analysis.projected), lifted.conditions)
 
-    @staticmethod
-    def case_of(analysis: Analysis) -> Case:
-        """Which case a query is."""
-        assert analysis.lifted is not None
-        names = tuple(variable.value for variable in analysis.projected)
-        return Case(analysis.lifted.constants, analysis.lifted.columns, names)
+    def _alike(
+        self, columns: tuple[Variable | Term, ...], projected: tuple[Variable, ...]
+    ) -> tuple[tuple[Variable | Term, ...], tuple[str, ...]]:
+        """Columns and names, once for all cases that have the same."""
+        found = columns, tuple(variable.value for variable in projected)
+        if len(self._columns) < _FEW:
+            return self._columns.setdefault(found, found)
+        return self._columns.get(found, found)
 
-    def first(self, query: Query, dataset: Dataset) -> Bindings:
+    def join(self, case: Case) -> None:
+        """There is somebody who wants the case."""
+        self._cases.add(case)
+
+    def leave(self, case: Case) -> None:
+        """Nobody wants it any more."""
+        self._cases.remove(case)
+        self._truths.pop(case, None)
+
+    def first(self, query: Query, case: Case, dataset: Dataset) -> Bindings:
         """The present answer of one case.  Raises BrokerError."""
-        return dataset.evaluate(query)
+        answer = dataset.evaluate(query)
+        if self._form is QueryForm.ASK:
+            self._truths[case] = query, answer.rows == (_TRUE,)
+        return answer
 
     def before(self, delta: QuadDelta | None, dataset: Dataset) -> None:
         """See `Spu`."""
-        self._keys = None if delta is None else self._keys_of(delta)
-        self._rows = self._evaluate(dataset)
+        self.way.before(delta, dataset)
 
-    def changes(
-        self, dataset: Dataset, cases: Mapping[tuple[Term, ...], list[Case]]
-    ) -> dict[Case, BindingsDelta]:
-        """What the update just written changed, for the cases that are wanted, by their constants.
+    def after(self, delta: QuadDelta | None, dataset: Dataset) -> dict[Case, BindingsDelta]:
+        """What the update just written changed, for each case that it changed.
 
         Raises:
             BrokerError: the query can no longer be evaluated.
         """
-        before, self._rows = self._rows, Counter()
-        after = self._evaluate(dataset)
-        lifted = [self._places[name] for name in self._lifted]
-        added: dict[Case, Counter[Row]] = {}
-        removed: dict[Case, Counter[Row]] = {}
-        for rows, sides in ((after - before, added), (before - after, removed)):
-            for row, count in rows.items():
-                for case in cases.get(tuple(row[place] for place in lifted), ()):  # type: ignore[misc]  # certain, so bound
-                    sides.setdefault(case, Counter())[self._row_of(case, row)] += count
-        found = {}
-        for case in added.keys() | removed.keys():
-            came, went = added.get(case, Counter()), removed.get(case, Counter())
-            # Rows that differ in what the case does not show cancel each other.
-            delta = BindingsDelta(case.names, came - went, went - came)
-            if delta:
-                found[case] = delta
+        came, went = self.way.after(delta, dataset)
+        if not came and not went:
+            return {}
+        added, removed = self._dealt(came), self._dealt(went)
+        cases = added.keys() | removed.keys()
+        if self._form is QueryForm.ASK:
+            changes = ((case, self._flipped(case, case in added, dataset)) for case in cases)
+        else:
+            changes = ((case, self._shown(case, added.get(case), removed.get(case))) for case in cases)
+        return {case: change for case, change in changes if change}
+
+    def _dealt(self, rows: Counter[Row]) -> Bags:
+        places = self.way.places
+        found: Bags = {}
+        for row, count in rows.items():
+            for case in self._cases.of(row, places):
+                bag = found.get(case)
+                if bag is None:
+                    bag = found[case] = Counter()
+                bag[row] += count
         return found
 
-    def _row_of(self, case: Case, row: Row) -> Row:
-        return tuple(
-            row[self._places[column.value]] if isinstance(column, Variable) else column
+    def _shown(self, case: Case, came: Counter[Row] | None, went: Counter[Row] | None) -> BindingsDelta:
+        added, removed = self._projected(case, came), self._projected(case, went)
+        if added and removed:
+            # Rows that differ in what the case does not show cancel each other.
+            added, removed = added - removed, removed - added
+        return BindingsDelta(case.names, added, removed)
+
+    def _projected(self, case: Case, rows: Counter[Row] | None) -> Counter[Row]:
+        found: Counter[Row] = Counter()
+        if rows is None:
+            return found
+        places = self.way.places
+        # A constant of the case's own, or a variable that nothing binds, has no place.
+        columns = [
+            (places.get(column.value, -1), None) if isinstance(column, Variable) else (-1, column)
             for column in case.columns
-        )
+        ]
+        for row, count in rows.items():
+            found[tuple([term if place < 0 else row[place] for place, term in columns])] += count
+        return found
 
-    def _keys_of(self, delta: QuadDelta) -> list[Keys] | None:
-        found: dict[tuple[tuple[Variable, Term], ...], Keys] = {}
-        for _, keys in self._general.met(delta):
-            if not keys:
-                return None
-            found[tuple(keys.items())] = keys
-            if len(found) > _MOST_KEYS * 8:
-                return None
-        # The rows of more keys are among those of fewer.
-        least: list[Keys] = []
-        for keys in sorted(found.values(), key=len):
-            if not any(one.items() <= keys.items() for one in least):
-                least.append(keys)
-        return least if len(least) <= _MOST_KEYS else None
-
-    def _evaluate(self, dataset: Dataset) -> Counter[Row]:
-        bag: Counter[Row] = Counter()
-        if self._keys is None:
-            answer = dataset.evaluate(self._asked)
-            self._places = {name: place for place, name in enumerate(answer.vars)}
-            bag.update(answer.rows)
-            return bag
-        done: list[list[tuple[int, Term]]] = []
-        for keys in self._keys:
-            answer = dataset.evaluate(self._asked, keys)
-            self._places = {name: place for place, name in enumerate(answer.vars)}
-            for row in answer.rows:
-                # A row that agrees with several keys counts once.
-                if not any(all(row[place] == term for place, term in one) for one in done):
-                    bag[row] += 1
-            done.append([(self._places[variable.value], term) for variable, term in keys.items()])
-        return bag
-
-
-def _is_keyed(analysis: Analysis) -> bool:
-    return (
-        not analysis.anything
-        and not analysis.wellness
-        and analysis.group_keys is None
-        and not analysis.sub_selects
-        and bool(analysis.occurrences)
-        and all(one.keys and not one.closure for one in analysis.occurrences)
-        and "<<" not in analysis.query.sparql
-    )
+    def _flipped(self, case: Case, came: bool, dataset: Dataset) -> BindingsDelta:
+        query, was = self._truths[case]
+        # Rows that went may have been the last ones; rows that came are there now.
+        now = came or (was and dataset.evaluate(query).rows == (_TRUE,))
+        if now == was:
+            return BindingsDelta(_BOOLEAN, Counter(), Counter())
+        self._truths[case] = query, now
+        before, after = (_FALSE, _TRUE) if now else (_TRUE, _FALSE)
+        return BindingsDelta(_BOOLEAN, Counter([after]), Counter([before]))

@@ -13,7 +13,7 @@ understood, `anything` is true, and whatever happens may change the answer.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyoxigraph import NamedNode, Variable
 
@@ -32,16 +32,33 @@ if TYPE_CHECKING:
 
     from .algebra import Context, Inner, Pattern
     from .occurrence import Place
+    from .syntax import Node
 
 _LONGEST = 100_000  # reading takes about a second for a million
 _NONE = frozenset[NamedNode]()
+
+
+class BasicPattern(NamedTuple):
+    """Triple patterns that are joined; a variable is its name, a blank node one that begins with `_:`."""
+
+    triples: tuple[tuple[Term | str, Term | str, Term | str], ...]
+    graphs: Graphs
+
+
+class Condition(NamedTuple):
+    """What the rows of a query meet: the column's value compared with a number."""
+
+    variable: Variable
+    operator: str
+    number: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
     """The query that this one is a case of.
 
-    Its rows are those of all queries of its kind; those of this query have `constants` in the columns `variables`.
+    Its rows are those of all queries of its kind; those of this query have `constants` in the columns `variables`, and
+    meet the `conditions`: a column, one of < <= > >= =, and a number.
     `columns` says where each column of this query comes from; of ASK there are none, and any row means true.
     """
 
@@ -49,6 +66,7 @@ class Lifted:
     variables: tuple[Variable, ...]
     constants: tuple[Term, ...]
     columns: tuple[Variable | Term, ...]
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +122,31 @@ class Analysis:
         text = self._template.asking(tuple(key.value for key in keys)).filled(self._constants)
         return Query(text, self.query.default_graphs, self.query.named_graphs)
 
+    @property
+    def pattern(self) -> BasicPattern | None:
+        """Its WHERE as a basic graph pattern in one graph, or in each; None where it is more than that."""
+        triples = self._template.triples if self._template is not None else None
+        if triples is None or self.anything or len(triples) != len(self.occurrences):
+            return None
+        graphs = self.occurrences[0].graphs
+        if not graphs.is_each and not graphs.is_one:
+            return None
+        found = []
+        for one, (subject, _, object_) in zip(self.occurrences, triples, strict=True):
+            found.append((_named(one.subject, subject), _named(one.predicate), _named(one.object, object_)))
+        return BasicPattern(tuple(found), graphs)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its rows are the solutions of its WHERE, one for one."""
+        return (
+            self._template is not None
+            and self.form is not QueryForm.DESCRIBE
+            and not self.distinct
+            and self.group_keys is None
+            and not any(item.expression for item in self._template.select.items)
+        )
+
     def explain(self) -> str:
         """In words, in one line."""
         if self.wellness:
@@ -113,8 +156,11 @@ class Analysis:
         else:
             how = "; ".join(dict.fromkeys(map(self._explained, self.occurrences)))
         if self.lifted is not None:
-            constants = ", ".join(map(str, self.lifted.constants))
-            how += f"; shared by all that differ in {constants}"
+            differ = [str(constant) for constant in self.lifted.constants]
+            differ += [
+                f"{variable} {operator} {number}" for variable, operator, number in self.lifted.conditions
+            ]
+            how += f"; shared by all that differ in {', '.join(differ)}"
         return how
 
     def _explained(self, occurrence: Occurrence) -> str:
@@ -134,7 +180,7 @@ class Analysis:
     def _is_one_pattern(self) -> bool:
         return (
             self._template is not None
-            and self._template.plain
+            and self._template.triples is not None
             and self.form is QueryForm.SELECT
             and len(self.occurrences) == 1
             and not self.distinct
@@ -276,6 +322,10 @@ class _Instance:
                 Variable(column) if isinstance(column, str) else self._term(column)
                 for column in lifting.columns
             ),
+            tuple(
+                Condition(Variable(one.variable), one.operator, self._term(one.constant))
+                for one in lifting.comparisons
+            ),
         )
 
 
@@ -289,6 +339,15 @@ def _iris(graphs: tuple[str, ...]) -> frozenset[NamedNode]:
 
 def _variables(names: Iterable[str]) -> tuple[Variable, ...]:
     return tuple(map(Variable, names))
+
+
+def _named(place: Place, node: Node | None = None) -> Term | str:
+    if isinstance(place, Variable):
+        return place.value
+    if place is None:
+        assert isinstance(node, str), "a blank node of the pattern"
+        return node
+    return place
 
 
 def _words(occurrence: Occurrence) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .syntax import Expression, NotUnderstood
+from .syntax import Comparison, Expression, NotUnderstood
 from .terminals import BOOLEANS, Terminals
 
 if TYPE_CHECKING:
     from .syntax import Group
 
+# Each as it is from the other side.
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _OPERANDS = frozenset({"variable", "number", "string", "lang", "iri", "pname", "bnode"})
 _FUNCTIONS = frozenset(
     [
@@ -110,6 +112,8 @@ class Expressions(Terminals):
                 depth += 1
             self._scan(found)
         self._only(found, first)
+        if until == ")" and not found.groups and not found.words:
+            found.comparisons = self._comparisons(first)
         if until == ")":
             self.expect(")")
         return found
@@ -149,6 +153,37 @@ class Expressions(Terminals):
         if constant is not None and self.place == end:
             found.only = constant
         self.place = end
+
+    def _comparisons(self, first: int) -> tuple[Comparison, ...]:
+        """Those between `first` and here, where there is nothing else."""
+        end, self.place = self.place, first
+        try:
+            found = self._conjunction()
+        except NotUnderstood:
+            found = []
+        whole, self.place = self.place == end, end
+        return tuple(found) if whole else ()
+
+    def _conjunction(self) -> list[Comparison]:
+        found: list[Comparison] = []
+        while True:
+            if self.takes("("):
+                found += self._conjunction()
+                self.expect(")")
+            else:
+                found.append(self._comparison())
+            if not self.takes("&&"):
+                return found
+
+    def _comparison(self) -> Comparison:
+        if self.here.kind == "variable":
+            name, operator, constant = self.variable(), self.take().text, self.literal()
+        else:
+            constant, operator, name = self.literal(), self.take().text, self.variable()
+            operator = _TURNED.get(operator, operator)
+        if operator not in _TURNED or constant.text[0] not in "+-.0123456789":
+            self.fail("no comparison with a number")
+        return Comparison(name, operator, constant)
 
     def call(self) -> Expression:
         """A bracketed expression, a function's call, or EXISTS: what FILTER and HAVING take."""

@@ -27,6 +27,18 @@ class Graphs:
     unnamed: bool = False
     variable: Variable | None = None
 
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one graph, always the same."""
+        if self.variable is not None or self.named is None:
+            return False
+        return len(self.named) + self.unnamed == 1
+
+    @property
+    def is_each(self) -> bool:
+        """Whether it is each named graph, one by one."""
+        return self.variable is not None and not self.unnamed
+
     def __contains__(self, graph: NamedNode | BlankNode | DefaultGraph) -> bool:
         if isinstance(graph, DefaultGraph):
             return self.unnamed

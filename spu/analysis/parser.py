@@ -57,8 +57,8 @@ class Parser(Patterns):
 
     def _element(self, into: Group) -> None:  # noqa: C901 - a case for each kind
         add = into.elements.append
-        if self.takes("FILTER"):
-            add(Filter(self.call()))
+        if self.sees("FILTER"):
+            add(self._filter(into))
         elif self.takes("BIND"):
             expression = self.bracketed(until="AS")
             self.expect("AS")
@@ -84,6 +84,16 @@ class Parser(Patterns):
             add(self.triples())
         else:
             self.fail("no pattern")
+
+    def _filter(self, into: Group) -> Filter:
+        last = into.elements[-1] if into.elements else None
+        found = Filter(
+            Expression(), self.here.start, after_triples=isinstance(last, Triples) and self.before.text != "."
+        )
+        self.expect("FILTER")
+        found.expression = self.call()
+        found.end = self.here.end if self.sees(".") else self.before.end
+        return found
 
     def _service(self) -> Service:
         self.takes("SILENT")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from .algebra import AGGREGATES
 from .paths import is_sequence
-from .syntax import Constant, InGraph, Triples, Union
+from .syntax import Constant, Filter, InGraph, Triples, Union
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from .syntax import Group, Item, Select
 
@@ -96,6 +96,19 @@ def liftable(select: Select) -> list[Constant]:
     """
     found = {constant.start: constant for constant in _mandatory(select.where)}
     return [found[start] for start in sorted(found) if start >= 0]
+
+
+def liftable_filters(select: Select, bound: Collection[str]) -> list[Filter]:
+    """The query's own FILTERs that only compare what every solution has bound with numbers; not those of groups."""
+    if is_aggregate(select):
+        return []
+    return [
+        element
+        for element in select.where.elements
+        if isinstance(element, Filter)
+        and element.expression.comparisons
+        and all(comparison.variable in bound for comparison in element.expression.comparisons)
+    ]
 
 
 def _mandatory(group: Group) -> Iterator[Constant]:

@@ -42,6 +42,15 @@ class Quoted:
 Node: TypeAlias = "str | Constant | Quoted"
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`?variable operator number`; the operator is one of < <= > >= =."""
+
+    variable: str
+    operator: str
+    constant: Constant
+
+
 @dataclass(slots=True)
 class Expression:
     """What is known of an expression: the variables, keywords and EXISTS groups in it."""
@@ -50,6 +59,7 @@ class Expression:
     words: set[str] = field(default_factory=set)
     groups: list[Group] = field(default_factory=list)
     only: str | Constant | None = None  # the variable or constant that is all of it
+    comparisons: tuple[Comparison, ...] = ()  # all of it, where it is these, joined by `&&`
 
 
 @dataclass(slots=True)
@@ -61,9 +71,12 @@ class Triples:
 
 @dataclass(slots=True)
 class Filter:
-    """FILTER."""
+    """FILTER, with the dot that may follow; `after_triples` where nothing but it parts what is around it."""
 
     expression: Expression
+    start: int = 0
+    end: int = 0
+    after_triples: bool = False
 
 
 @dataclass(slots=True)

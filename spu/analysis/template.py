@@ -12,7 +12,7 @@ from . import rewriting
 from .algebra import Reader, group_keys
 from .parser import Parser
 from .paths import Link
-from .syntax import InGraph, NotUnderstood, Triples
+from .syntax import InGraph, NotUnderstood, Quoted, Triples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
     from triplewire.broker.tokens import Shape
 
     from .algebra import Found
+    from .paths import Path
     from .rewriting import Text
-    from .syntax import Constant, Item, Select
+    from .syntax import Comparison, Constant, Item, Node, Select
 
 _EXAMPLES = {'"': '""', "<": "<urn:x>", "0": "0", "+": "+0", "-": "-0", "#": " "}
 
 
 @dataclass(frozen=True, slots=True)
 class Lifting:
-    """The shape with its liftable constants as variables."""
+    """The shape with its liftable constants as variables, and without the FILTERs that are comparisons."""
 
     text: Text
     variables: tuple[str, ...]
     constants: tuple[Constant, ...]
+    comparisons: tuple[Comparison, ...]
     columns: tuple[str | Constant, ...]  # those of the query: a column of the text, or always the same
 
 
@@ -57,17 +59,15 @@ class Template:
         return group_keys(self.select) if rewriting.is_aggregate(self.select) else None
 
     @property
-    def plain(self) -> bool:
-        """Whether it is nothing but triples of variables and constants, in one graph or in each."""
-        group = self.select.where
-        while len(group.elements) == 1:
-            element = group.elements[0]
-            if isinstance(element, Triples):
-                return all(isinstance(path, Link) for _, path, _ in element.items)
-            if not isinstance(element, InGraph):
-                return False
-            group = element.group
-        return False
+    def triples(self) -> list[tuple[Node, Path, Node]] | None:
+        """Those of the WHERE, where there is nothing else, in one graph or in each; in the order of the patterns."""
+        elements = self.select.where.elements
+        if len(elements) == 1 and isinstance(elements[0], InGraph):
+            elements = elements[0].group.elements
+        if len(elements) != 1 or not isinstance(elements[0], Triples):
+            return None
+        items = elements[0].items
+        return items if all(_is_plain(*item) for item in items) else None
 
     def asking(self, names: tuple[str, ...]) -> Text:
         """The shape as a SELECT with more columns."""
@@ -112,6 +112,10 @@ def _template(shape: Shape, prefixes: tuple[str, ...]) -> Template:
     return replace(made, lifting=_lifting(made))
 
 
+def _is_plain(subject: Node, path: Path, object_: Node) -> bool:
+    return isinstance(path, Link) and not isinstance(subject, Quoted) and not isinstance(object_, Quoted)
+
+
 def _holes(shape: Shape, examples: list[str]) -> Iterator[tuple[int, int, int]]:
     place = len(shape.declarations)
     for number, (between, example) in enumerate(zip(shape.between.split("\0"), examples, strict=False)):
@@ -140,10 +144,11 @@ def _allowed(select: Select, found: Found, columns: tuple[str, ...]) -> set[str]
 
 def _lifting(of: Template) -> Lifting | None:
     select, found = of.select, of.found
-    constants = rewriting.liftable(select)
-    if not constants or found.reasons or found.volatile or any(pattern.closure for pattern in found.patterns):
+    if select.form not in {"SELECT", "ASK"} or found.reasons or found.volatile:
         return None
-    if select.form not in {"SELECT", "ASK"}:
+    constants = rewriting.liftable(select)
+    filters = rewriting.liftable_filters(select, of.certain if select.distinct else found.certain)
+    if not (constants or filters) or any(pattern.closure for pattern in found.patterns):
         return None
     names = rewriting.fresh(
         len(constants), (token.text[1:] for token in tokens(of.text) if token.kind == "variable")
@@ -152,12 +157,19 @@ def _lifting(of: Template) -> Lifting | None:
     changes = [
         (constant.start, constant.end, f" ?{name} ") for constant, name in zip(constants, names, strict=True)
     ]
-    changes += rewriting.asking(select, names, of.visible, dropped)
+    comparisons = [comparison for one in filters for comparison in one.expression.comparisons]
+    compared = tuple(dict.fromkeys(comparison.variable for comparison in comparisons))
+    changes += [(one.start, one.end, " . " if one.after_triples else " ") for one in filters]
+    have = of.columns if select.form == "SELECT" else ()
+    also = tuple(name for name in compared if name not in have)
+    changes += rewriting.asking(select, (*names, *also), of.visible, dropped)
     if select.grouped:
         more = "".join(f" ?{name}" for name in names)
         changes.append((select.group_end, select.group_end, f"{more} "))
     columns = tuple(_column(name, dropped) for name in of.columns) if select.form == "SELECT" else ()
-    return Lifting(rewriting.cut(of.text, of.holes, changes), names, tuple(constants), columns)
+    return Lifting(
+        rewriting.cut(of.text, of.holes, changes), names, tuple(constants), tuple(comparisons), columns
+    )
 
 
 def _column(name: str, dropped: list[Item]) -> str | Constant:

@@ -45,6 +45,7 @@ from triplewire.broker.model import Bindings, QuadDelta, Query, QueryForm
 from triplewire.broker.texts import with_ordered_star
 from triplewire.spu.analysis import analyse
 from triplewire.spu.construct import StableConstruct
+from triplewire.spu.numbers import asked
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -237,7 +238,14 @@ def check_lifted(world: World, query: Query, found, before):
     wanted = [
         (places[name.value], term) for name, term in zip(lifted.variables, lifted.constants, strict=True)
     ]
-    rows = [row for row in answer.rows if all(row[place] == term for place, term in wanted)]
+    conditions = [(places[one.variable.value], one.operator, one.number) for one in lifted.conditions]
+    rows = [
+        row
+        for row in answer.rows
+        if all(row[place] == term for place, term in wanted)
+        and all(asked(row[place], operator, with_) for place, operator, with_ in conditions)
+    ]
+    COUNTED["lifted with conditions"] += bool(conditions)
     COUNTED["lifted"] += 1
     COUNTED["lifted with rows"] += bool(rows)
     if found.form is QueryForm.ASK:
@@ -259,6 +267,7 @@ ends = st.one_of(variables, variables, full_iris)
 closures = st.sampled_from(
     [":p*", ":p+", ":p?", "(:p/:q)*", "(:p|^:q)+", "!(:p|^:q)", "!^:p", "^(:p/:q)", ":p*/:q", "(:p?)+"]
 )
+comparisons = st.sampled_from(["<", "<=", ">", ">=", "=", "!="])
 parts = st.one_of(
     st.builds("{} {} {} .".format, ends, predicates, terms),
     st.builds("{} {} {} .".format, full_iris, predicates, variables),
@@ -285,6 +294,8 @@ parts = st.one_of(
     st.builds("FILTER EXISTS {{ {} FILTER({} != {}) }}".format, small, variables, variables),
     st.builds("BIND(EXISTS {{ {} }} AS ?e{})".format, small, st.integers(1, 999)),
     st.builds("BIND({} AS ?e{})".format, terms, st.integers(1, 999)),
+    st.builds("FILTER({} {} {})".format, variables, comparisons, st.sampled_from(["1", "1.5", "-2", "1e0"])),
+    st.builds("FILTER(({}) && 2 {} {}) .".format, st.just("?o >= 1"), comparisons, variables),
     st.builds("VALUES ({} ?w) {{ (UNDEF {}) ({} UNDEF) }}".format, variables, terms, terms),
     st.builds("{{ SELECT {} {{ {} }} LIMIT 1 }}".format, variables, small),
     st.builds("{{ SELECT ?s (COUNT(*) AS ?n{}) {{ {} }} GROUP BY ?s }}".format, st.integers(1, 999), small),
@@ -341,6 +352,15 @@ more = st.one_of(
     ),
     st.builds("SELECT {} FROM :g FROM :h FROM NAMED :h {{ {} }}".format, projections, wheres),
     st.builds("SELECT {} FROM NAMED :g {{ {} }}".format, projections, wheres),
+    st.builds(
+        "SELECT {} {{ {} FILTER(?o {} {}) {} }}".format,
+        st.one_of(projections, st.just("DISTINCT ?s ?o"), st.just("DISTINCT ?s")),
+        first,
+        comparisons,
+        st.sampled_from(["1", "1.5", "-2", "1e0"]),
+        st.one_of(simple, st.just("")),
+    ),
+    st.builds("ASK {{ {} FILTER(1.5 {} ?o && ?o < 2) }}".format, first, comparisons),
     st.builds("ASK {{ {} }}".format, wheres),
     st.builds("ASK {{ {} {} {} }}".format, full_iris, predicates, terms),
     st.builds("CONSTRUCT {{ ?s :made ?o . ?o :of :a }} {{ {} }}".format, wheres),
@@ -404,6 +424,7 @@ def test_so_many_pairs_were_tried():
     assert COUNTED["pairs keyed"] >= 1_000
     assert COUNTED["restricted evaluations with rows"] >= 300
     assert COUNTED["lifted"] >= 300
+    assert COUNTED["lifted with conditions"] >= 30
 
 
 # --- the W3C's queries --------------------------------------------------------------------------------------------
