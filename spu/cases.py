@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .numbers import asked, holds, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyoxigraph import Variable
 
@@ -66,15 +66,13 @@ class Cases:
                 return
         del self._by_constants[case.constants]
 
-    def of(self, row: Row, places: Mapping[str, int]) -> Iterator[Case]:
+    def of(self, row: Row, places: Mapping[str, int]) -> Iterable[Case]:
         """Those that the row belongs to."""
-        there = self._by_constants.get(tuple([row[places[name]] for name in self._lifted]))
+        constants = tuple([row[places[name]] for name in self._lifted]) if self._lifted else ()
+        there = self._by_constants.get(constants)
         if there is None:
-            return
-        if isinstance(there, _Alike):
-            yield from there.of(row, places)
-        else:
-            yield there
+            return ()
+        return there.of(row, places) if isinstance(there, _Alike) else (there,)
 
 
 class _Alike:

@@ -3,6 +3,7 @@
 - A basic graph pattern is joined from the changed quads outwards (`joined`).
 - Other queries are evaluated for what the change has in common with their rows (`keyed`), if there is such for each
   pattern, or at least for some, and the rest is rarely met.
+- Of aggregates those groups are evaluated that gained or lost solutions (`grouped`).
 - All others are evaluated whole, and compared (`naive`).
 
 SELECT and ASK share a unit with all that differ in constants only, where the general query is served in one of the
@@ -18,6 +19,7 @@ from triplewire.broker.model import QueryForm
 
 from .construct import taken_apart
 from .constructed import ConstructedSpu
+from .grouped import GroupedSpu
 from .joined import JoinedRows
 from .keyed import KeyedRows
 from .shaped import ShapedSpu
@@ -57,18 +59,34 @@ def chosen(analysis: Analysis, analyse: Analyse, most_rows: int) -> Choice | Non
     if analysis.form in {QueryForm.SELECT, QueryForm.ASK}:
         if analysis.lifted is not None:
             general = analyse(analysis.lifted.query)
-            if _is_keyed(analysis) and _is_keyed(general):
-                names = tuple(variable.value for variable in analysis.lifted.variables)
-                way = _way(general, most_rows, _WHOLE_SHAPE_IN_KEYS)
-                return Choice(shared_key(analysis), ShapedSpu(way, names, analysis.form), general)
-        if _is_mostly_keyed(analysis):
-            plain = replace(analysis, lifted=None)
-            return Choice(query, ShapedSpu(_way(plain, most_rows), (), analysis.form), plain)
+            lifted = tuple(variable.value for variable in analysis.lifted.variables)
+            unit = _shaped(analysis.form, general, lifted, analyse, most_rows)
+            if unit is not None:
+                return Choice(shared_key(analysis), unit, general)
+        plain = replace(analysis, lifted=None)
+        unit = _shaped(analysis.form, plain, (), analyse, most_rows)
+        if unit is not None:
+            return Choice(query, unit, plain)
     if analysis.form is QueryForm.CONSTRUCT and _is_mostly_keyed(analysis):
         parts = taken_apart(query)
         if parts is not None:
             return Choice(query, ConstructedSpu(query, *parts, _way(analysis, most_rows)), analysis)
     return None
+
+
+def _shaped(
+    form: QueryForm, general: Analysis, lifted: tuple[str, ...], analyse: Analyse, most_rows: int
+) -> ShapedSpu | None:
+    if general.group_keys and not general.wellness and general.may_be_given(general.group_keys):
+        solutions = analyse(general.ungrouped())
+        if _is_keyed(solutions) and set(general.group_keys) <= solutions.certain:
+            return GroupedSpu(general, _way(solutions, most_rows), lifted)
+    if lifted:
+        whole_in_keys = _WHOLE_SHAPE_IN_KEYS
+        return (
+            ShapedSpu(_way(general, most_rows, whole_in_keys), lifted, form) if _is_keyed(general) else None
+        )
+    return ShapedSpu(_way(general, most_rows), (), form) if _is_mostly_keyed(general) else None
 
 
 def _way(analysis: Analysis, most_rows: int, whole_in_keys: int | None = None) -> Changes:

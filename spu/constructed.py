@@ -81,7 +81,7 @@ class ConstructedSpu:
         """Add to `into` the triples that these solutions make, or take them away."""
         names = self._template.variables
         for row, count in rows.items():
-            values = {name: row[places[name]] for name in names if name in places}
+            values = {name: row[places[name]] if name in places else None for name in names}
             if not self._template.has_blanks:
                 for triple in set(self._template.filled(values, 0)):
                     into[triple] += sign * count

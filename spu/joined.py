@@ -5,29 +5,40 @@ went, and held before.  So each changed quad is put into each triple pattern tha
 That finds a solution once for each changed quad in it; hence the patterns have an order, and where a changed quad is in
 the i-th, no changed quad is taken into one before it.
 
+Several patterns about one subject are a *star*: they are looked up at once, as one look costs as much as three quads, and
+begun at once for all changed quads of a subject.  Stars follow each other in the patterns' order, so that the same rule
+holds for them: no changed quad in a star before.
+
 The order in which the other patterns are looked up is fixed beforehand: the one with the most places known is next.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode
+from pyoxigraph import Literal, NamedNode, Triple
 
 from triplewire.broker.errors import RequestTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyoxigraph import Quad
 
-    from triplewire.broker.model import Dataset, Match, QuadDelta, Row, Term
+    from triplewire.broker.model import Dataset, GraphName, Match, QuadDelta, Row, Term
 
     from .analysis.analysis import BasicPattern
 
+    About: TypeAlias = dict[Term | None, list[tuple[Term, bool]]]
+    Slots: TypeAlias = list[Term | None]
+
 # How much a known place narrows a look-up: subjects have few quads, predicates many.
 _SUBJECT, _OBJECT, _PREDICATE = 4, 3, 2
+# A subject's quads are read all at once, where there are no more, and several patterns are about it.
+_MUCH = 32
+_NO_SUBJECT = (Literal, Triple)
 
 
 class _Place(NamedTuple):
@@ -35,6 +46,9 @@ class _Place(NamedTuple):
 
     term: Term | None
     slot: int
+
+
+Pattern: TypeAlias = tuple[_Place, _Place, _Place]
 
 
 class _Step(NamedTuple):
@@ -46,15 +60,25 @@ class _Step(NamedTuple):
     fills: tuple[tuple[int, int], ...]
     repeats: tuple[tuple[int, int], ...]  # places of one variable that is in the pattern twice
     old: bool  # no changed quad
+    in_star: bool  # its subject is known, and in other patterns too; its predicate is fixed
+
+
+class _Star(NamedTuple):
+    """Two patterns or more about one subject, with fixed predicates, and the steps after them."""
+
+    subject: _Place
+    patterns: tuple[tuple[Term, _Place], ...]  # predicate and object, fixed objects first
+    steps: tuple[_Step, ...]
 
 
 class _Start(NamedTuple):
-    """A pattern that a changed quad is put into, and the others in their order."""
+    """A pattern that a changed quad is put into, and the steps after it; the star that it is part of, if any."""
 
     terms: tuple[tuple[int, Term], ...]
     fills: tuple[tuple[int, int], ...]
     repeats: tuple[tuple[int, int], ...]
     steps: tuple[_Step, ...]
+    star: _Star | None
 
 
 class JoinedRows:
@@ -73,15 +97,14 @@ class JoinedRows:
         if graphs.variable is not None:
             shown[graphs.variable.value] = len(slots)
         self.places = {name: place for place, name in enumerate(shown)}
-        self._shown = tuple(shown.values())
-        self._slots = len(slots) + 1  # the last is the graph
+        self._shown = _picker(tuple(shown.values()))
+        self._empty: Slots = [None] * (len(slots) + 1)  # the last is the graph
         self._most_rows = most_rows
         self._removed: Counter[Row] = Counter()
-        places = [tuple(_place(place, slots) for place in triple) for triple in pattern.triples]
         # By predicate, None where that is a variable: what a quad can be put into.
         self._starts: dict[Term | None, list[_Start]] = {}
-        for number, triple in enumerate(places):
-            self._starts.setdefault(triple[1].term, []).append(_start(places, number))
+        for predicate, start in _starts([_places(triple, slots) for triple in pattern.triples]):
+            self._starts.setdefault(predicate, []).append(start)
 
     def before(self, delta: QuadDelta | None, dataset: Dataset) -> None:
         """See `Changes`."""
@@ -97,108 +120,224 @@ class JoinedRows:
 
     def _rows(self, changed: frozenset[Quad], dataset: Dataset) -> Counter[Row]:
         join = _Join(dataset.match, changed, self._shown, self._most_rows)
-        for_any = self._starts.get(None, [])
+        for_any = self._starts.get(None, ())
         for quad in changed:
-            starts = [*self._starts.get(quad.predicate, ()), *for_any]
-            if starts and quad.graph_name in self._graphs:
-                for start in starts:
-                    slots = self._put(quad, start)
-                    if slots is not None:
-                        join.extend(slots, start.steps, 0, quad.graph_name)
-        return join.found
+            starts = self._starts.get(quad.predicate, ())
+            if (starts or for_any) and quad.graph_name in self._graphs:
+                for start in (*starts, *for_any):
+                    self._begin(quad, start, join)
+        return Counter(join.found)
 
-    def _put(self, quad: Quad, start: _Start) -> list[Term | None] | None:
-        terms = (quad.subject, quad.predicate, quad.object)
+    def _begin(self, quad: Quad, start: _Start, join: _Join) -> None:
+        subject, graph = quad.subject, quad.graph_name
+        terms = (subject, quad.predicate, quad.object)
         for place, term in start.terms:
             if terms[place] != term:
-                return None
+                return
+        slots = self._empty.copy()
+        if self._each:
+            slots[-1] = graph  # type: ignore[assignment]  # the unnamed graph is none of them
+        if start.star is not None and join.has_begun(start.star, slots, subject, graph):
+            return
         for first, second in start.repeats:
             if terms[first] != terms[second]:
-                return None
-        slots: list[Term | None] = [None] * self._slots
+                return
         for slot, place in start.fills:
             slots[slot] = terms[place]
-        if self._each:
-            slots[-1] = quad.graph_name  # type: ignore[assignment]  # the unnamed graph is none of them
-        return slots
+        join.extend(slots, start.steps, 0, graph)
 
 
 class _Join:
     """One look for solutions."""
 
-    def __init__(self, match: Match, changed: frozenset[Quad], shown: Sequence[int], most_rows: int) -> None:
-        self.found: Counter[Row] = Counter()
+    def __init__(
+        self, match: Match, changed: frozenset[Quad], shown: Callable[[Slots], Row], most_rows: int
+    ) -> None:
+        self.found: dict[Row, int] = {}
         self._match = match
         self._changed = changed
         self._shown = shown
         self._most_rows = most_rows
         self._count = 0
+        self._about: dict[tuple[Term, GraphName], About | None] = {}
+        self._begun: set[tuple[int, Term, GraphName]] = set()
 
-    def extend(
-        self,
-        slots: list[Term | None],
-        steps: Sequence[_Step],
-        depth: int,
-        graph: NamedNode | BlankNode | DefaultGraph,
+    def has_begun(self, star: _Star, slots: Slots, subject: Term, graph: GraphName) -> bool:
+        """Look for the solutions with this subject in the star, once; false where too much is said of it for that."""
+        about = self._of(subject, graph)
+        if about is None:
+            return False
+        key = (id(star), subject, graph)
+        if key not in self._begun:
+            self._begun.add(key)
+            if star.subject.slot >= 0:
+                slots[star.subject.slot] = subject
+            self._fill(star, 0, about, slots, graph, is_new=False)
+        return True
+
+    def _fill(  # noqa: PLR0913, PLR0917 - where it is, and where it has come from
+        self, star: _Star, number: int, about: About, slots: Slots, graph: GraphName, is_new: bool
     ) -> None:
+        """Take objects into the star's patterns from `number` on; `is_new` where one of a changed quad has been."""
+        if number == len(star.patterns):
+            if is_new:
+                self.extend(slots, star.steps, 0, graph)
+            return
+        predicate, place = star.patterns[number]
+        known = place.term if place.slot < 0 else slots[place.slot]
+        for object_, is_changed in about.get(predicate, ()):
+            if known is None:
+                slots[place.slot] = object_
+            elif known != object_:
+                continue
+            self._fill(star, number + 1, about, slots, graph, is_new or is_changed)
+        if known is None:
+            slots[place.slot] = None
+
+    def extend(self, slots: Slots, steps: Sequence[_Step], depth: int, graph: GraphName) -> None:
         """Take what fits into the patterns from `depth` on; `slots` are as they were in the end."""
         if depth == len(steps):
             self._take(slots)
             return
         step = steps[depth]
-        subject, predicate, object_ = [
-            place.term if place.slot < 0 else slots[place.slot]
-            for place in (step.subject, step.predicate, step.object)
-        ]
-        if not isinstance(subject, NamedNode | BlankNode | None) or not isinstance(
-            predicate, NamedNode | None
-        ):
-            return  # a literal that would have to be a subject
-        for quad in self._match(subject, predicate, object_, graph):
+        if step.in_star:
+            place = step.subject
+            subject = place.term if place.slot < 0 else slots[place.slot]
+            assert subject is not None, "it is known in a star"
+            about = self._of(subject, graph)
+            if about is not None:
+                self._extend_by(about.get(step.predicate.term, ()), slots, steps, depth, graph)
+                return
+        for quad in self._matches(step, slots, graph):
             if step.old and quad in self._changed:
                 continue
             if step.fills:
                 terms = (quad.subject, quad.predicate, quad.object)
                 if step.repeats and any(terms[first] != terms[second] for first, second in step.repeats):
                     continue
-                for slot, place in step.fills:
-                    slots[slot] = terms[place]
+                for slot, number in step.fills:
+                    slots[slot] = terms[number]
             self.extend(slots, steps, depth + 1, graph)
         for slot, _ in step.fills:
             slots[slot] = None
 
-    def _take(self, slots: list[Term | None]) -> None:
+    def _matches(self, step: _Step, slots: Slots, graph: GraphName) -> Iterable[Quad]:
+        subject, predicate, object_ = [
+            place.term if place.slot < 0 else slots[place.slot]
+            for place in (step.subject, step.predicate, step.object)
+        ]
+        if isinstance(subject, _NO_SUBJECT) or not (predicate is None or isinstance(predicate, NamedNode)):
+            return ()
+        return self._match(subject, predicate, object_, graph)
+
+    def _extend_by(
+        self,
+        objects: Iterable[tuple[Term, bool]],
+        slots: Slots,
+        steps: Sequence[_Step],
+        depth: int,
+        graph: GraphName,
+    ) -> None:
+        """The same where subject and predicate are known: `objects` with whether each is of a changed quad."""
+        step = steps[depth]
+        place = step.object
+        known = place.term if place.slot < 0 else slots[place.slot]
+        for object_, is_changed in objects:
+            if step.old and is_changed:
+                continue
+            if known is None:
+                slots[place.slot] = object_
+            elif known != object_:
+                continue
+            self.extend(slots, steps, depth + 1, graph)
+        if known is None:
+            slots[place.slot] = None
+
+    def _of(self, subject: Term, graph: GraphName) -> About | None:
+        """All that is said of a subject; None where that is much."""
+        key = (subject, graph)
+        if key in self._about:
+            return self._about[key]
+        found: About | None = {}
+        if not isinstance(subject, _NO_SUBJECT):
+            for count, quad in enumerate(self._match(subject, None, None, graph)):  # type: ignore[arg-type]  # just looked at
+                if count == _MUCH:
+                    found = None
+                    break
+                assert found is not None
+                found.setdefault(quad.predicate, []).append((quad.object, quad in self._changed))
+        self._about[key] = found
+        return found
+
+    def _take(self, slots: Slots) -> None:
         self._count += 1
         if self._count > self._most_rows:
             raise RequestTooLarge(
                 f"more than {self._most_rows} rows of the answer changed (limits.answer_rows)"
             )
-        self.found[tuple([slots[slot] for slot in self._shown])] += 1
+        row = self._shown(slots)
+        self.found[row] = self.found.get(row, 0) + 1
 
 
-def _place(place: Term | str, slots: dict[str, int]) -> _Place:
-    return _Place(None, slots[place]) if isinstance(place, str) else _Place(place, -1)
+def _picker(slots: tuple[int, ...]) -> Callable[[Slots], Row]:
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return lambda values: tuple([values[slot] for slot in slots])
 
 
-def _start(patterns: Sequence[tuple[_Place, ...]], number: int) -> _Start:
-    first = patterns[number]
-    known = {place.slot for place in first}
+def _places(triple: tuple[Term | str, Term | str, Term | str], slots: dict[str, int]) -> Pattern:
+    subject, predicate, object_ = [
+        _Place(None, slots[place]) if isinstance(place, str) else _Place(place, -1) for place in triple
+    ]
+    return subject, predicate, object_
+
+
+def _starts(patterns: Sequence[Pattern]) -> Iterable[tuple[Term | None, _Start]]:
+    """What quads of a predicate can be put into; None is any predicate."""
+    groups: dict[object, list[Pattern]] = {}
+    for number, pattern in enumerate(patterns):
+        # A predicate that is a variable makes no star.
+        groups.setdefault(number if pattern[1].term is None else pattern[0], []).append(pattern)
+    ordered = [pattern for group in groups.values() for pattern in group]
+    begin = 0
+    for group in groups.values():
+        star = None
+        own = range(begin, begin + len(group))
+        if len(group) > 1:
+            objects = sorted(group, key=lambda pattern: pattern[2].term is None)
+            found = [(pattern[1].term, pattern[2]) for pattern in objects if pattern[1].term is not None]
+            star = _Star(group[0][0], tuple(found), _steps(ordered, own))
+        for number in own:
+            first = ordered[number]
+            terms = tuple((place, part.term) for place, part in enumerate(first) if part.term is not None)
+            steps = _steps(ordered, range(number, number + 1))
+            yield first[1].term, _Start(terms, *_unknown(first, set()), steps, star)
+        begin += len(group)
+
+
+def _steps(patterns: Sequence[Pattern], begun: range) -> tuple[_Step, ...]:
+    """How to go on from those that are begun with; of those before them no changed quad may be taken."""
+    known = {place.slot for number in begun for place in patterns[number]}
+    rest = [number for number in range(len(patterns)) if number not in begun]
     steps: list[_Step] = []
-    rest = [place for place in range(len(patterns)) if place != number]
     while rest:
         # Where it narrows as much, one that can't take a changed quad: it often ends the search.
-        best = max(rest, key=lambda one: (_narrowing(patterns[one], known), one < number, -one))
+        best = max(rest, key=lambda one: (_narrowing(patterns[one], known), one < begun.start, -one))
         rest.remove(best)
-        pattern = patterns[best]
-        subject, predicate, object_ = pattern
-        steps.append(_Step(subject, predicate, object_, *_unknown(pattern, known), best < number))
-        known |= {place.slot for place in pattern}
-    terms = tuple((place, part.term) for place, part in enumerate(first) if part.term is not None)
-    return _Start(terms, *_unknown(first, set()), tuple(steps))
+        subject, predicate, object_ = patterns[best]
+        in_star = (
+            (subject.slot < 0 or subject.slot in known)
+            and predicate.term is not None
+            and sum(other[0] == subject for other in patterns) > 1
+        )
+        fills, repeats = _unknown(patterns[best], known)
+        steps.append(_Step(subject, predicate, object_, fills, repeats, best < begun.start, in_star))
+        known |= {place.slot for place in patterns[best]}
+    return tuple(steps)
 
 
 def _unknown(
-    pattern: Iterable[_Place], known: set[int]
+    pattern: Pattern, known: set[int]
 ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """What a pattern fills, and the places that must be equal."""
     filled: dict[int, int] = {}
@@ -213,6 +352,6 @@ def _unknown(
     return tuple(filled.items()), tuple(repeats)
 
 
-def _narrowing(pattern: tuple[_Place, ...], known: set[int]) -> int:
+def _narrowing(pattern: Pattern, known: set[int]) -> int:
     weights = zip(pattern, (_SUBJECT, _PREDICATE, _OBJECT), strict=True)
     return sum(weight for place, weight in weights if place.slot < 0 or place.slot in known)

@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from .costs import Costs
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 _WHOLE_IN_KEYS = 64
 # More are not even looked for; so many evaluations would take seconds.
 _MOST_KEYS = 20_000
-_WEIGHT = 0.2  # of the last measurement
 
 
 class KeyedRows:
@@ -36,9 +37,7 @@ class KeyedRows:
         keys = dict.fromkeys(key for one in analysis.occurrences for key in one.keys)
         self._analysis = analysis
         self._asked = analysis.asking(tuple(keys))
-        self._whole_in_keys = whole_in_keys
-        self._key_s: float | None = None
-        self._whole_s: float | None = None
+        self._costs = Costs(whole_in_keys)
         self._keys: list[Keys] | None = None
         self._rows: Counter[Row] = Counter()
         self.places: Mapping[str, int] = {}
@@ -64,12 +63,7 @@ class KeyedRows:
             if len(found) > _MOST_KEYS:
                 return None
         least = _least(list(found.values()))
-        return least if self._is_worth(len(least)) else None
-
-    def _is_worth(self, keys: int) -> bool:
-        if self._whole_s is None or self._key_s is None:
-            return keys <= self._whole_in_keys
-        return keys * self._key_s <= self._whole_s
+        return least if self._costs.is_worth(len(least)) else None
 
     def _evaluate(self, dataset: Dataset) -> Counter[Row]:
         began = time.perf_counter()
@@ -78,7 +72,7 @@ class KeyedRows:
             answer = dataset.evaluate(self._asked)
             self.places = {name: place for place, name in enumerate(answer.vars)}
             bag.update(answer.rows)
-            self._whole_s = _average(self._whole_s, time.perf_counter() - began)
+            self._costs.saw_whole(time.perf_counter() - began)
             return bag
         # A row that agrees with several keys counts once; keys over the same variables have no row in common.
         done: dict[tuple[int, ...], set[tuple[Term, ...]]] = {}
@@ -93,12 +87,8 @@ class KeyedRows:
                     bag[row] += 1
             if several:
                 done.setdefault(mine, set()).add(tuple(keys.values()))
-        self._key_s = _average(self._key_s, (time.perf_counter() - began) / max(len(self._keys), 1))
+        self._costs.saw_keys(len(self._keys), time.perf_counter() - began)
         return bag
-
-
-def _average(known: float | None, measured: float) -> float:
-    return measured if known is None else known + _WEIGHT * (measured - known)
 
 
 def _least(found: list[Keys]) -> list[Keys]:

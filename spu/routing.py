@@ -8,9 +8,7 @@ there are; and of those only the combinations that some pattern has.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode
 
@@ -24,20 +22,21 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound="Hashable")
 
 
-class Graphs(Enum):
-    """Kinds of graphs that a pattern looks into."""
+class Graphs:
+    """Kinds of graphs that a pattern looks into; texts, as their hashes are known beforehand."""
 
-    DEFAULT = "the default graph"
-    NAMED = "any named graph"
-    ANY = "any graph"
-
-
-GraphPlace: TypeAlias = "NamedNode | BlankNode | Graphs"
+    DEFAULT: Final = "the default graph"
+    NAMED: Final = "any named graph"
+    ANY: Final = "any graph"
 
 
-@dataclass(frozen=True, slots=True)
-class Mask:
-    """A triple pattern with its constants; None is any term."""
+GraphPlace: TypeAlias = "NamedNode | BlankNode | str"
+# Which places are looked at, and the kind of graph; None is a graph by its name.
+_Combination: TypeAlias = tuple[bool, bool, bool, str | None]
+
+
+class Mask(NamedTuple):
+    """A triple pattern with its constants; None is any term.  It is looked up as a plain tuple, to which it is equal."""
 
     subject: Term | None
     predicate: Term | None
@@ -66,7 +65,7 @@ class Router(Generic[K]):
     def __init__(self) -> None:
         self._keys: dict[Mask, dict[K, None]] = {}
         # How many masks there are of each combination of places, so that no other is looked up.
-        self._combinations: Counter[tuple[bool, bool, bool]] = Counter()
+        self._combinations: Counter[_Combination] = Counter()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -94,30 +93,38 @@ class Router(Generic[K]):
                 if not self._combinations[combination]:
                     del self._combinations[combination]
 
-    def met(self, quad: Quad) -> Iterator[tuple[Mask, Iterable[K]]]:
-        """The masks that a quad meets, and their keys."""
-        subject, predicate, object_ = quad.subject, quad.predicate, quad.object
-        graphs = _graphs(quad)
-        for with_subject, with_predicate, with_object in self._combinations:
-            for graph in graphs:
-                mask = Mask(
-                    subject if with_subject else None,
-                    predicate if with_predicate else None,
-                    object_ if with_object else None,
-                    graph,
+    def met(self, quads: Iterable[Quad]) -> Iterator[dict[K, None]]:
+        """The keys of each mask that one of the quads meets."""
+        default = [one for one in self._combinations if one[3] in {Graphs.DEFAULT, Graphs.ANY}]
+        named = [one for one in self._combinations if one[3] != Graphs.DEFAULT]
+        found = self._keys.get
+        for quad in quads:
+            subject, predicate, object_, graph = quad.subject, quad.predicate, quad.object, quad.graph_name
+            for with_subject, with_predicate, with_object, kind in (
+                default if isinstance(graph, DefaultGraph) else named
+            ):
+                keys = found(
+                    (  # type: ignore[call-overload]  # equal to a mask
+                        subject if with_subject else None,
+                        predicate if with_predicate else None,
+                        object_ if with_object else None,
+                        graph if kind is None else kind,
+                    )
                 )
-                keys = self._keys.get(mask)
-                if keys:
-                    yield mask, keys
+                if keys is not None:
+                    yield keys
 
     def touched(self, quads: Iterable[Quad]) -> dict[K, None]:
         """The keys that any of the quads leads to, in the order in which they are met."""
         found: dict[K, None] = {}
-        for quad in quads:
-            for _, keys in self.met(quad):
-                found.update(dict.fromkeys(keys))
+        done: set[int] = set()
+        for keys in self.met(quads):
+            if id(keys) not in done:
+                done.add(id(keys))
+                found.update(keys)
         return found
 
 
-def _combination(mask: Mask) -> tuple[bool, bool, bool]:
-    return mask.subject is not None, mask.predicate is not None, mask.object is not None
+def _combination(mask: Mask) -> _Combination:
+    kind = mask.graph if isinstance(mask.graph, str) else None
+    return mask.subject is not None, mask.predicate is not None, mask.object is not None, kind

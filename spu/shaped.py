@@ -8,6 +8,7 @@ case of itself.
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyoxigraph import Literal, Variable
@@ -17,6 +18,8 @@ from triplewire.broker.model import Bindings, BindingsDelta, QueryForm
 from .cases import Case, Cases
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from triplewire.broker.model import Dataset, QuadDelta, Query, Row, Term
 
     from .analysis.analysis import Analysis
@@ -89,47 +92,48 @@ class ShapedSpu:
         came, went = self.way.after(delta, dataset)
         if not came and not went:
             return {}
-        added, removed = self._dealt(came), self._dealt(went)
-        cases = added.keys() | removed.keys()
         if self._form is QueryForm.ASK:
-            changes = ((case, self._flipped(case, case in added, dataset)) for case in cases)
+            added, removed = self._dealt(came), self._dealt(went)
+            changes = {
+                case: self._flipped(case, dataset, came=case in added) for case in {**added, **removed}
+            }
         else:
-            changes = ((case, self._shown(case, added.get(case), removed.get(case))) for case in cases)
-        return {case: change for case, change in changes if change}
+            changes = self._changes(self._dealt(came), self._dealt(went))
+        return {case: change for case, change in changes.items() if change}
+
+    @staticmethod
+    def _changes(added: Bags, removed: Bags) -> dict[Case, BindingsDelta]:
+        found = {}
+        for case, came in added.items():
+            went = removed.pop(case, None)
+            if went is None:
+                found[case] = BindingsDelta(case.names, came, Counter())
+            else:
+                # Rows that differ in what the case does not show cancel each other.
+                found[case] = BindingsDelta(case.names, came - went, went - came)
+        for case, went in removed.items():
+            found[case] = BindingsDelta(case.names, Counter(), went)
+        return found
 
     def _dealt(self, rows: Counter[Row]) -> Bags:
-        places = self.way.places
+        """The rows of each case, with the columns that it shows."""
         found: Bags = {}
+        if not rows:
+            return found
+        places = self.way.places
+        pickers: dict[int, Callable[[Row], Row]] = {}
         for row, count in rows.items():
             for case in self._cases.of(row, places):
+                pick = pickers.get(id(case.columns))
+                if pick is None:
+                    pick = pickers[id(case.columns)] = picker(case.columns, places)
                 bag = found.get(case)
                 if bag is None:
                     bag = found[case] = Counter()
-                bag[row] += count
+                bag[pick(row)] += count
         return found
 
-    def _shown(self, case: Case, came: Counter[Row] | None, went: Counter[Row] | None) -> BindingsDelta:
-        added, removed = self._projected(case, came), self._projected(case, went)
-        if added and removed:
-            # Rows that differ in what the case does not show cancel each other.
-            added, removed = added - removed, removed - added
-        return BindingsDelta(case.names, added, removed)
-
-    def _projected(self, case: Case, rows: Counter[Row] | None) -> Counter[Row]:
-        found: Counter[Row] = Counter()
-        if rows is None:
-            return found
-        places = self.way.places
-        # A constant of the case's own, or a variable that nothing binds, has no place.
-        columns = [
-            (places.get(column.value, -1), None) if isinstance(column, Variable) else (-1, column)
-            for column in case.columns
-        ]
-        for row, count in rows.items():
-            found[tuple([term if place < 0 else row[place] for place, term in columns])] += count
-        return found
-
-    def _flipped(self, case: Case, came: bool, dataset: Dataset) -> BindingsDelta:
+    def _flipped(self, case: Case, dataset: Dataset, *, came: bool) -> BindingsDelta:
         query, was = self._truths[case]
         # Rows that went may have been the last ones; rows that came are there now.
         now = came or (was and dataset.evaluate(query).rows == (_TRUE,))
@@ -138,3 +142,14 @@ class ShapedSpu:
         self._truths[case] = query, now
         before, after = (_FALSE, _TRUE) if now else (_TRUE, _FALSE)
         return BindingsDelta(_BOOLEAN, Counter([after]), Counter([before]))
+
+
+def picker(columns: tuple[Variable | Term, ...], places: Mapping[str, int]) -> Callable[[Row], Row]:
+    """What makes of a row one with these columns: a place, a constant, or nothing where no row binds it."""
+    found = [
+        (places.get(column.value, -1), None) if isinstance(column, Variable) else (-1, column)
+        for column in columns
+    ]
+    if len(found) > 1 and all(place >= 0 for place, _ in found):
+        return itemgetter(*(place for place, _ in found))
+    return lambda row: tuple([term if place < 0 else row[place] for place, term in found])

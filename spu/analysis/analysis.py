@@ -136,6 +136,19 @@ class Analysis:
             found.append((_named(one.subject, subject), _named(one.predicate), _named(one.object, object_)))
         return BasicPattern(tuple(found), graphs)
 
+    def ungrouped(self) -> Query:
+        """What a query with groups groups: the solutions of its WHERE.
+
+        All that they bind: a solution that changes in what is aggregated only has gone, and another has come.
+        """
+        assert self._template is not None
+        text = self._template.ungrouped().filled(self._constants)
+        return Query(text, self.query.default_graphs, self.query.named_graphs)
+
+    def may_be_given(self, names: Iterable[Variable]) -> bool:
+        """Whether all of these can be given to the store (`asking`), and tell which rows can change."""
+        return self._template is not None and all(name.value in self._template.allowed for name in names)
+
     @property
     def is_plain(self) -> bool:
         """Whether its rows are the solutions of its WHERE, one for one."""

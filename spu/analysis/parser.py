@@ -154,6 +154,7 @@ class Parser(Patterns):
             (found.named_graphs if self.takes("NAMED") else found.default_graphs).append(self.iri())
         if self.takes("WHERE") or self.sees("{"):
             found.where = self.group()
+            found.where_end = self.before.end
         self._modifiers(found)
         return found
 

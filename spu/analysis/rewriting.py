@@ -88,6 +88,12 @@ def asking(
     return changes
 
 
+def ungrouped(select: Select, length: int) -> list[Change]:
+    """The changes that make it a SELECT of what it groups."""
+    end = select.star[1] if select.star is not None else select.items[-1].end
+    return [(select.head[1], end, " * "), (select.where_end, length, " ")]
+
+
 def liftable(select: Select) -> list[Constant]:
     """Constants of triples that every solution has, outside of sub-SELECTs, in the order of the text.
 

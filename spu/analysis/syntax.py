@@ -175,6 +175,7 @@ class Select:
     default_graphs: list[Constant] = field(default_factory=list)
     named_graphs: list[Constant] = field(default_factory=list)
     where: Group = field(default_factory=Group)
+    where_end: int = 0
     grouped: bool = False
     group_by: list[Item | Expression] = field(default_factory=list)
     group_end: int = 0

@@ -78,6 +78,10 @@ class Template:
         new = tuple(name for name in names if name not in have)
         return rewriting.cut(self.text, self.holes, rewriting.asking(self.select, new, shown))
 
+    def ungrouped(self) -> Text:
+        """What the shape groups: the solutions of its WHERE."""
+        return rewriting.cut(self.text, self.holes, rewriting.ungrouped(self.select, len(self.text)))
+
 
 @lru_cache(maxsize=1024)
 def template(shape: Shape, prefixes: tuple[str, ...]) -> Template | str:
