@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("triplewire.broker.app")
 
+_UNITS_TOLD = 100
 _KEEP_S = 0.25  # how often is looked whether a snapshot or a renewal is due
 
 
@@ -102,7 +103,7 @@ class Broker:
     def router(self) -> Router:
         """The application of the HTTP port."""
         config, paths = self.config, self.config.paths
-        router = Router(config.http, config.limits, application(paths, self.health, self.metrics()))
+        router = Router(config.http, config.limits, application(paths, self.health, self.metrics(), self.units))
         queries = query.QueryGate(self.scheduler, config.limits)
         writes: update.Writes = self.scheduler
         if self.follower is not None:
@@ -156,6 +157,10 @@ class Broker:
         if self.follower is not None:
             found["following"] = self.follower.health()
         return found
+
+    def units(self) -> list[dict[str, Any]]:
+        """The queries that stand, for the page."""
+        return self.subscriptions.told(_UNITS_TOLD)
 
     def metrics(self) -> Metrics:
         """The same for Prometheus, and how long things take."""

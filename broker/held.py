@@ -85,6 +85,17 @@ class Held:
         """All of them."""
         return [subscription for case in self.cases for subscription in self._of(case)]
 
+    @property
+    def example(self) -> Query | None:
+        """One of its queries, on any thread; None where they are just changing."""
+        try:
+            there = next(iter(self.cases.values()))
+            if isinstance(there, dict):
+                there = next(iter(there.values()))
+        except (StopIteration, RuntimeError):  # the core thread has changed it meanwhile
+            return None
+        return there.query
+
     def _of(self, case: Case | None) -> Collection[Subscription]:
         there = self.cases[case]
         return there.values() if isinstance(there, dict) else (there,)

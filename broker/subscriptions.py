@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from heapq import nlargest
 from itertools import count
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from triplewire.spu.choice import chosen, shared_key
+from triplewire.spu.explanation import explained
 from triplewire.spu.naive import NaiveSpu
 from triplewire.spu.watching import Watching
 
@@ -61,6 +63,22 @@ class Subscriptions:
     def units(self) -> int:
         """How many different queries are held."""
         return len(self._held)
+
+    def told(self, most: int) -> list[dict[str, Any]]:
+        """What is held, for operators, on any thread: the units with the most cases first, at most so many.
+
+        Of each an example of its query, how its answer is followed, and how many different queries it serves.
+        """
+        held = nlargest(most, tuple(self._held.values()), key=lambda one: len(one.cases))
+        return [
+            {
+                "query": query.sparql,
+                "followed": explained(one.analysis, one.unit),
+                "cases": len(one.cases),
+            }
+            for one in held
+            if (query := one.example) is not None
+        ]
 
     def check_room(self, subscriber: SubscriberId) -> None:
         """Refuse what would be one too many.

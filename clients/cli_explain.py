@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -24,10 +25,12 @@ def explain(sparql: str | None, file: IO[str] | None) -> None:
     # Here, so that the other commands load no engine.
     from triplewire.broker.config import SparqlConfig  # noqa: PLC0415
     from triplewire.spu.analysis.analysis import analyse  # noqa: PLC0415
+    from triplewire.spu.explanation import explain as in_words  # noqa: PLC0415
 
     config = SparqlConfig()
-    found = analyse(Query(sparql_text(sparql, file)), config.base_iri, config.prefixes)
-    print(found.explain())
+    known = partial(analyse, base_iri=config.base_iri, prefixes=config.prefixes)
+    found = known(Query(sparql_text(sparql, file)))
+    print(in_words(found, known))
     if found.anything:
         print("touched by every change")
         return

@@ -91,6 +91,7 @@ class JoinedRows:
         )
         graphs = pattern.graphs
         self._graphs = graphs
+        self._patterns = len(pattern.triples)
         self._each = graphs.is_each
         slots = {name: slot for slot, name in enumerate(names)}
         shown = {name: slot for name, slot in slots.items() if not name.startswith("_:")}
@@ -105,6 +106,11 @@ class JoinedRows:
         self._starts: dict[Term | None, list[_Start]] = {}
         for predicate, start in _starts([_places(triple, slots) for triple in pattern.triples]):
             self._starts.setdefault(predicate, []).append(start)
+
+    @property
+    def words(self) -> str:
+        """What it does."""
+        return "one pattern" if self._patterns == 1 else "joined from the change outwards"
 
     def before(self, delta: QuadDelta | None, dataset: Dataset) -> None:
         """See `Changes`."""
@@ -260,7 +266,7 @@ class _Join:
             return self._about[key]
         found: About | None = {}
         if not isinstance(subject, _NO_SUBJECT):
-            for count, quad in enumerate(self._match(subject, None, None, graph)):  # type: ignore[arg-type]  # just looked at
+            for count, quad in enumerate(self._match(subject, None, None, graph)):
                 if count == _MUCH:
                     found = None
                     break

@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
-def application(paths: PathsConfig, health: Callable[[], dict[str, Any]], metrics: Metrics) -> FastAPI:
-    """The application; `health` tells the broker's state, its `status` is `ok` or what is wrong."""
+def application(
+    paths: PathsConfig,
+    health: Callable[[], dict[str, Any]],
+    metrics: Metrics,
+    units: Callable[[], list[dict[str, Any]]],
+) -> FastAPI:
+    """The application; `health` tells the broker's state, its `status` is `ok` or what is wrong.
+
+    `units` are the queries that stand, and how each is followed.
+    """
     # The interactive documentation of FastAPI loads from a content network: not for a broker in a cellar.
     app = FastAPI(title="Triplewire", version=version("triplewire"), docs_url=None, redoc_url=None)
     page = files(__package__).joinpath("index.html").read_text(encoding="utf-8")
@@ -40,6 +48,11 @@ def application(paths: PathsConfig, health: Callable[[], dict[str, Any]], metric
         found = health()
         return JSONResponse(found, 200 if found["status"] == "ok" else 503)
 
+    @app.api_route("/units", methods=["GET", "HEAD"])
+    async def standing() -> JSONResponse:
+        """The queries that stand, and how each is followed."""
+        return JSONResponse({"units": units()})
+
     @app.api_route("/metrics", methods=["GET", "HEAD"])
     async def figures(request: Request) -> Response:
         """The broker's figures for Prometheus."""
@@ -52,7 +65,7 @@ def application(paths: PathsConfig, health: Callable[[], dict[str, Any]], metric
         description = f"{request.method} {request.url.path}: {error.detail}"
         if error.status_code == 404:
             description += f"; there are {paths.query}, {paths.update}, {paths.sparql}, {paths.graph_store}"
-            description += f", {paths.subscribe}, /health, /metrics and /"
+            description += f", {paths.subscribe}, /health, /units, /metrics and /"
         body = {
             "error": _CODES.get(error.status_code, "bad_request"),
             "status_code": error.status_code,

@@ -160,25 +160,15 @@ class Analysis:
             and not any(item.expression for item in self._template.select.items)
         )
 
-    def explain(self) -> str:
-        """In words, in one line."""
+    def explain_rows(self) -> str:
+        """How its changed rows are found, in words, in one line."""
         if self.wellness:
-            how = f"full: {', '.join(self.wellness)}"
-        elif not self.occurrences:
-            how = "touched by nothing"
-        else:
-            how = "; ".join(dict.fromkeys(map(self._explained, self.occurrences)))
-        if self.lifted is not None:
-            differ = [str(constant) for constant in self.lifted.constants]
-            differ += [
-                f"{variable} {operator} {number}" for variable, operator, number in self.lifted.conditions
-            ]
-            how += f"; shared by all that differ in {', '.join(differ)}"
-        return how
+            return f"full: {', '.join(self.wellness)}"
+        if not self.occurrences:
+            return "touched by nothing"
+        return "; ".join(dict.fromkeys(map(self._explained, self.occurrences)))
 
     def _explained(self, occurrence: Occurrence) -> str:
-        if self._is_one_pattern():
-            return "one pattern, no query needed"
         if occurrence.keys:
             return f"keyed on {' '.join(map(str, occurrence.keys))}"
         where = f"full by {_words(occurrence)}"
@@ -189,17 +179,6 @@ class Analysis:
                 f"{where}: OPTIONAL that is not well designed ({' '.join(map(str, self.not_well_designed))})"
             )
         return f"{where}: no key"
-
-    def _is_one_pattern(self) -> bool:
-        return (
-            self._template is not None
-            and self._template.triples is not None
-            and self.form is QueryForm.SELECT
-            and len(self.occurrences) == 1
-            and not self.distinct
-            and self.group_keys is None
-            and not any(item.expression for item in self._template.select.items)
-        )
 
 
 def analyse(

@@ -12,7 +12,11 @@ nodes = st.sampled_from([NamedNode(f"urn:{name}") for name in "abc"])
 objects = nodes | st.sampled_from([Literal("1"), Literal("x", language="en")])
 graphs = st.sampled_from([NamedNode("urn:g"), NamedNode("urn:h")])
 masks = st.builds(
-    Mask, st.none() | nodes, st.none() | nodes, st.none() | objects, graphs | st.sampled_from([Graphs.DEFAULT, Graphs.NAMED, Graphs.ANY])
+    Mask,
+    st.none() | nodes,
+    st.none() | nodes,
+    st.none() | objects,
+    graphs | st.sampled_from([Graphs.DEFAULT, Graphs.NAMED, Graphs.ANY]),
 )
 quads = st.builds(Quad, nodes, nodes, objects, graphs | st.just(DefaultGraph()))
 queries = st.lists(st.lists(masks, min_size=1, max_size=4), max_size=12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 pytestmark = pytest.mark.xdist_group("gates-http")
@@ -36,6 +38,25 @@ def test_health_tells_what_the_broker_holds(sparql):
     } <= set(health)
     assert sparql.http.head("/health").status_code == 200
     assert sparql.http.head("/").status_code == 200
+
+
+def test_the_standing_queries_are_told(sparql):
+    """Each with how it is followed; those that differ in constants are one."""
+    texts = [f"SELECT ?s {{ ?s <urn:told:p> <urn:told:{number}> }}" for number in range(3)]
+    lines = []
+    with contextlib.ExitStack() as stack:
+        for text in texts:
+            stream = stack.enter_context(
+                sparql.http.stream(
+                    "GET", "/subscribe", params={"query": text}, headers={"Accept": "text/event-stream"}
+                )
+            )
+            lines.append(stream.iter_lines())  # which would close the stream if it were let go
+            assert next(lines[-1])
+        (unit,) = [one for one in sparql.http.get("/units").json()["units"] if "urn:told" in one["query"]]
+    assert unit["query"] in texts
+    assert unit["followed"] == "one pattern, no query needed"
+    assert unit["cases"] == 3
 
 
 def test_health_counts_updates_queries_and_failures(sparql):

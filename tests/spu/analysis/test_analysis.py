@@ -10,7 +10,6 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Variab
 
 from triplewire.broker.model import QuadDelta, Query, QueryForm
 from triplewire.jsap import Profile
-from triplewire.jsap.check_entries import sample_values
 from triplewire.spu.analysis import Graphs, analyse
 
 EX = "http://e/"
@@ -163,7 +162,7 @@ def test_why_a_query_is_evaluated_fully(text, reason):
     found = of(text)
 
     assert reason in found.wellness
-    assert found.explain().startswith("full: ")
+    assert found.explain_rows().startswith("full: ")
     assert not any(o.keys for o in found.occurrences)
 
 
@@ -254,22 +253,6 @@ def test_a_new_shape_costs_a_parse():
 
 
 # --- the applications -------------------------------------------------------------------------------------------------
-
-TABLE = Path(__file__).with_name("explanations.txt")
-PROFILES = ("chat", "explorer", "irrigation", "notifications", "qudt.org", "sepatest", "wikidata.federation")
-
-
-def explanations(folder):
-    for name in PROFILES:
-        profile = Profile.load(folder / "jsap" / f"{name}.jsap")
-        for query_id, entry in profile.queries.items():
-            query = profile.query(query_id, sample_values(entry, profile.namespaces))
-            yield f"{name} {query_id.rpartition('/')[2]}: {analyse(query).explain()}"
-
-
-def test_the_explanations_of_the_applications_queries(shared):
-    """All of them, as they stand in the table beside this file."""
-    assert TABLE.read_text(encoding="utf-8").splitlines() == list(explanations(shared))
 
 
 def test_the_chat_is_keyed_and_shared():

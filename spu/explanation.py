@@ -1,0 +1,59 @@
+"""In words: how the answer to a query is followed, and why so."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from .choice import chosen
+from .constructed import ConstructedSpu
+from .grouped import GroupedSpu
+from .joined import JoinedRows
+from .shaped import ShapedSpu
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from triplewire.broker.model import Query
+
+    from .analysis.analysis import Analysis
+    from .changes import Changes
+    from .unit import Spu
+
+
+def explained(analysis: Analysis | None, unit: Spu | ShapedSpu | None) -> str:
+    """One line; `analysis` is what the unit was made from, None where queries are not analysed.
+
+    Without a unit, or with another than those here, the query is evaluated whole.
+    """
+    if analysis is None:
+        return "full: changes are not told"
+    if isinstance(unit, GroupedSpu):
+        keys = " ".join(map(str, analysis.group_keys or ()))
+        return f"by group, {keys}, of solutions that are {_found(analysis, unit.way)}"
+    if isinstance(unit, ConstructedSpu):
+        return f"the template filled with solutions that are {_found(analysis, unit.way)}"
+    if isinstance(unit, ShapedSpu):
+        return _found(analysis, unit.way)
+    words = analysis.explain_rows()
+    return words if analysis.wellness or not analysis.occurrences else f"full: {words}"
+
+
+def explain(analysis: Analysis, analyse: Callable[[Query], Analysis]) -> str:
+    """The same for a query that nobody holds."""
+    choice = chosen(analysis, analyse, sys.maxsize)
+    if choice is None:
+        return explained(analysis, None)
+    words = explained(choice.analysis, choice.unit)
+    lifted = analysis.lifted if choice.key != analysis.query else None
+    if lifted is None:
+        return words
+    differ = [str(constant) for constant in lifted.constants]
+    differ += [f"{variable} {operator} {number}" for variable, operator, number in lifted.conditions]
+    return f"{words}; shared by all that differ in {', '.join(differ)}"
+
+
+def _found(analysis: Analysis, way: Changes) -> str:
+    if isinstance(way, JoinedRows):
+        return f"{way.words}, no query needed"
+    return analysis.explain_rows()
