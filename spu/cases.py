@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .numbers import asked, holds, number
 
@@ -26,13 +26,41 @@ if TYPE_CHECKING:
 _NEAR = 1e-6
 
 
-class Case(NamedTuple):
-    """One query of a shape: its constants, what its rows meet, its columns of the general query, and their names."""
+class Case:
+    """One query of a shape: its constants, its columns of the general query, and their names; what its rows meet.
 
-    constants: tuple[Term, ...]
-    columns: tuple[Variable | Term, ...]
-    names: tuple[str, ...]
-    conditions: tuple[Condition, ...] = ()
+    It is looked up so often that it knows its hash.
+    """
+
+    __slots__ = ("_hash", "columns", "conditions", "constants", "names")
+
+    def __init__(
+        self,
+        constants: tuple[Term, ...],
+        columns: tuple[Variable | Term, ...],
+        names: tuple[str, ...],
+        conditions: tuple[Condition, ...] = (),
+    ) -> None:
+        self.constants = constants
+        self.columns = columns
+        self.names = names
+        self.conditions = conditions
+        self._hash = hash((constants, columns, names, conditions))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Case)
+            and self._hash == other._hash
+            and self.constants == other.constants
+            and self.columns == other.columns
+            and self.names == other.names
+            and self.conditions == other.conditions
+        )
 
 
 class Cases:

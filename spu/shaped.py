@@ -8,8 +8,9 @@ case of itself.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, Variable
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from .analysis.analysis import Analysis
     from .changes import Changes
-
-    Bags: TypeAlias = dict[Case, Counter[Row]]
 
 _TRUE, _FALSE = (Literal(True),), (Literal(False),)
 _BOOLEAN = ("boolean",)
@@ -92,45 +91,51 @@ class ShapedSpu:
         came, went = self.way.after(delta, dataset)
         if not came and not went:
             return {}
+        met = self._met(came, went)
         if self._form is QueryForm.ASK:
-            added, removed = self._dealt(came), self._dealt(went)
             changes = {
-                case: self._flipped(case, dataset, came=case in added) for case in {**added, **removed}
+                case: self._flipped(case, dataset, came=rows[0] < len(came)) for case, rows in met.items()
             }
         else:
-            changes = self._changes(self._dealt(came), self._dealt(went))
+            changes = self._changes(met, [*came.items(), *went.items()], len(came))
         return {case: change for case, change in changes.items() if change}
 
-    @staticmethod
-    def _changes(added: Bags, removed: Bags) -> dict[Case, BindingsDelta]:
-        found = {}
-        for case, came in added.items():
-            went = removed.pop(case, None)
-            if went is None:
-                found[case] = BindingsDelta(case.names, came, Counter())
-            else:
-                # Rows that differ in what the case does not show cancel each other.
-                found[case] = BindingsDelta(case.names, came - went, went - came)
-        for case, went in removed.items():
-            found[case] = BindingsDelta(case.names, Counter(), went)
+    def _met(self, *bags: Counter[Row]) -> dict[Case, tuple[int, ...]]:
+        """Which of the rows each case has, by their numbers."""
+        places = self.way.places
+        found: dict[Case, tuple[int, ...]] = {}
+        for number, row in enumerate(chain(*bags)):
+            mine = (number,)
+            for case in self._cases.of(row, places):
+                there = found.get(case)
+                found[case] = mine if there is None else there + mine
         return found
 
-    def _dealt(self, rows: Counter[Row]) -> Bags:
-        """The rows of each case, with the columns that it shows."""
-        found: Bags = {}
-        if not rows:
-            return found
+    def _changes(
+        self, met: dict[Case, tuple[int, ...]], rows: list[tuple[Row, int]], came: int
+    ) -> dict[Case, BindingsDelta]:
+        """What each case is told; those that show the same of the same rows, the same: it is encoded once.
+
+        The first `came` of the rows have come, the others gone.
+        """
         places = self.way.places
-        pickers: dict[int, Callable[[Row], Row]] = {}
-        for row, count in rows.items():
-            for case in self._cases.of(row, places):
-                pick = pickers.get(id(case.columns))
-                if pick is None:
-                    pick = pickers[id(case.columns)] = picker(case.columns, places)
-                bag = found.get(case)
-                if bag is None:
-                    bag = found[case] = Counter()
-                bag[pick(row)] += count
+        known: dict[tuple[tuple[int, ...], int], BindingsDelta] = {}
+        found = {}
+        for case, mine in met.items():
+            key = (mine, id(case.columns))
+            change = known.get(key)
+            if change is None or change.vars is not case.names:
+                pick = picker(case.columns, places)
+                added: Counter[Row] = Counter()
+                removed: Counter[Row] = Counter()
+                for number in mine:
+                    row, count = rows[number]
+                    (added if number < came else removed)[pick(row)] += count
+                if added and removed:
+                    # Rows that differ in what the case does not show cancel each other.
+                    added, removed = added - removed, removed - added
+                change = known[key] = BindingsDelta(case.names, added, removed)
+            found[case] = change
         return found
 
     def _flipped(self, case: Case, dataset: Dataset, *, came: bool) -> BindingsDelta:
