@@ -3,7 +3,8 @@
 - A basic graph pattern is joined from the changed quads outwards (`joined`).
 - Other queries are evaluated for what the change has in common with their rows (`keyed`), if there is such for each
   pattern, or at least for some, and the rest is rarely met.
-- Of aggregates those groups are evaluated that gained or lost solutions (`grouped`).
+- Counts are kept up to date by counting the solutions that come and go (`counted`).
+- Of other aggregates those groups are evaluated that gained or lost solutions (`grouped`).
 - All others are evaluated whole, and compared (`naive`).
 
 SELECT and ASK share a unit with all that differ in constants only, where the general query is served in one of the
@@ -19,6 +20,7 @@ from triplewire.broker.model import QueryForm
 
 from .construct import taken_apart
 from .constructed import ConstructedSpu
+from .counted import CountedSpu
 from .grouped import GroupedSpu
 from .joined import JoinedRows
 from .keyed import KeyedRows
@@ -77,16 +79,31 @@ def chosen(analysis: Analysis, analyse: Analyse, most_rows: int) -> Choice | Non
 def _shaped(
     form: QueryForm, general: Analysis, lifted: tuple[str, ...], analyse: Analyse, most_rows: int
 ) -> ShapedSpu | None:
-    if general.group_keys and not general.wellness and general.may_be_given(general.group_keys):
-        solutions = analyse(general.ungrouped())
-        if _is_keyed(solutions) and set(general.group_keys) <= solutions.certain:
-            return GroupedSpu(general, _way(solutions, most_rows), lifted)
+    if general.group_keys is not None and (general.counts is not None or not general.wellness):
+        unit = _aggregate(general, lifted, analyse, most_rows)
+        if unit is not None:
+            return unit
     if lifted:
         whole_in_keys = _WHOLE_SHAPE_IN_KEYS
         return (
             ShapedSpu(_way(general, most_rows, whole_in_keys), lifted, form) if _is_keyed(general) else None
         )
     return ShapedSpu(_way(general, most_rows), (), form) if _is_mostly_keyed(general) else None
+
+
+def _aggregate(
+    general: Analysis, lifted: tuple[str, ...], analyse: Analyse, most_rows: int
+) -> ShapedSpu | None:
+    solutions = analyse(general.ungrouped())
+    keys = general.group_keys
+    if keys is None or not _is_keyed(solutions) or not set(keys) <= solutions.certain:
+        return None
+    certain = {variable.value for variable in solutions.certain}
+    if general.counts is not None and general.counts - {"*"} <= certain:
+        return CountedSpu(general, _way(solutions, most_rows), lifted)
+    if keys and not general.wellness and general.may_be_given(keys):
+        return GroupedSpu(general, _way(solutions, most_rows), lifted)
+    return None
 
 
 def _way(analysis: Analysis, most_rows: int, whole_in_keys: int | None = None) -> Changes:

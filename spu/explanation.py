@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .choice import chosen
 from .constructed import ConstructedSpu
+from .counted import CountedSpu
 from .grouped import GroupedSpu
 from .joined import JoinedRows
 from .shaped import ShapedSpu
@@ -28,6 +29,8 @@ def explained(analysis: Analysis | None, unit: Spu | ShapedSpu | None) -> str:
     """
     if analysis is None:
         return "full: changes are not told"
+    if isinstance(unit, CountedSpu):
+        return f"counted, of solutions that are {_found(analysis, unit.way)}"
     if isinstance(unit, GroupedSpu):
         keys = " ".join(map(str, analysis.group_keys or ()))
         return f"by group, {keys}, of solutions that are {_found(analysis, unit.way)}"

@@ -3,6 +3,9 @@
 A pattern has a term or nothing in each place, and a graph: a term, or one of three kinds.  For a quad at most eight
 combinations of its subject, predicate and object are looked up in at most three graphs each, however many patterns
 there are; and of those only the combinations that some pattern has.
+
+Where of the quads themselves only some terms are known (`QuadPattern`), the masks are looked up by those of their
+constants that the known terms stand against, in indexes that are made when they are first needed.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyoxigraph import Quad
 
-    from triplewire.broker.model import Term
+    from triplewire.broker.model import QuadPattern, Term
 
 K = TypeVar("K", bound="Hashable")
 
@@ -33,6 +36,9 @@ class Graphs:
 GraphPlace: TypeAlias = "NamedNode | BlankNode | str"
 # Which places are looked at, and the kind of graph; None is a graph by its name.
 _Combination: TypeAlias = tuple[bool, bool, bool, str | None]
+# Which of subject, predicate, object and graph name are looked at, of those that a combination has.
+_Part: TypeAlias = tuple[bool, bool, bool, bool]
+_Place: TypeAlias = "tuple[Term | None, Term | None, Term | None, GraphPlace | DefaultGraph | None]"
 
 
 class Mask(NamedTuple):
@@ -66,6 +72,7 @@ class Router(Generic[K]):
         self._keys: dict[Mask, dict[K, None]] = {}
         # How many masks there are of each combination of places, so that no other is looked up.
         self._combinations: Counter[_Combination] = Counter()
+        self._partly: dict[_Combination, dict[_Part, _PartIndex[K]]] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -76,7 +83,10 @@ class Router(Generic[K]):
             keys = self._keys.get(mask)
             if keys is None:
                 keys = self._keys[mask] = {}
-                self._combinations[_combination(mask)] += 1
+                combination = _combination(mask)
+                self._combinations[combination] += 1
+                for index in self._partly.get(combination, {}).values():
+                    index.add(mask, keys)
             keys[key] = None
 
     def remove(self, key: K, masks: Iterable[Mask]) -> None:
@@ -89,9 +99,12 @@ class Router(Generic[K]):
             if not keys:
                 del self._keys[mask]
                 combination = _combination(mask)
+                for index in self._partly.get(combination, {}).values():
+                    index.remove(mask)
                 self._combinations[combination] -= 1
                 if not self._combinations[combination]:
                     del self._combinations[combination]
+                    self._partly.pop(combination, None)
 
     def met(self, quads: Iterable[Quad]) -> Iterator[dict[K, None]]:
         """The keys of each mask that one of the quads meets."""
@@ -114,15 +127,101 @@ class Router(Generic[K]):
                 if keys is not None:
                     yield keys
 
+    def met_partly(self, patterns: Iterable[QuadPattern]) -> Iterator[dict[K, None]]:
+        """The keys of each mask that some quad of one of the patterns could meet."""
+        combinations = list(self._combinations)
+        for pattern in patterns:
+            for combination in combinations:
+                part = _part(pattern, combination)
+                if part is None:
+                    continue
+                place = _looked_up(pattern, combination, part)
+                if part == (*combination[:3], combination[3] is None):  # all that the masks have
+                    keys = self._keys.get(place)  # type: ignore[call-overload]  # equal to a mask
+                    if keys is not None:
+                        yield keys
+                else:
+                    yield from self._index(combination, part).found(place)
+
+    def _index(self, combination: _Combination, part: _Part) -> _PartIndex[K]:
+        indexes = self._partly.setdefault(combination, {})
+        index = indexes.get(part)
+        if index is None:
+            index = indexes[part] = _PartIndex(combination, part)
+            for mask, keys in self._keys.items():
+                if _combination(mask) == combination:
+                    index.add(mask, keys)
+        return index
+
     def touched(self, quads: Iterable[Quad]) -> dict[K, None]:
         """The keys that any of the quads leads to, in the order in which they are met."""
-        found: dict[K, None] = {}
-        done: set[int] = set()
-        for keys in self.met(quads):
-            if id(keys) not in done:
-                done.add(id(keys))
-                found.update(keys)
-        return found
+        return _united(self.met(quads))
+
+    def touched_partly(self, patterns: Iterable[QuadPattern]) -> dict[K, None]:
+        """The keys that any quad of the patterns could lead to."""
+        return _united(self.met_partly(patterns))
+
+
+class _PartIndex(Generic[K]):
+    """The masks of one combination, by a part of their constants."""
+
+    def __init__(self, combination: _Combination, part: _Part) -> None:
+        self._combination = combination
+        self._part = part
+        self._masks: dict[_Place, dict[Mask, dict[K, None]]] = {}
+
+    def add(self, mask: Mask, keys: dict[K, None]) -> None:
+        """Lead to `keys`, which may change."""
+        self._masks.setdefault(_looked_up(mask, self._combination, self._part), {})[mask] = keys
+
+    def remove(self, mask: Mask) -> None:
+        """The contrary."""
+        place = _looked_up(mask, self._combination, self._part)
+        del self._masks[place][mask]
+        if not self._masks[place]:
+            del self._masks[place]
+
+    def found(self, place: _Place) -> Iterable[dict[K, None]]:
+        """The keys of the masks that have these constants."""
+        return self._masks.get(place, {}).values()
+
+
+def _united(found: Iterator[dict[K, None]]) -> dict[K, None]:
+    united: dict[K, None] = {}
+    done: set[int] = set()
+    for keys in found:
+        if id(keys) not in done:
+            done.add(id(keys))
+            united.update(keys)
+    return united
+
+
+def _part(pattern: QuadPattern, combination: _Combination) -> _Part | None:
+    """What of a combination's constants is known of the pattern's quads; None where they look into other graphs."""
+    subject, predicate, object_, graph = pattern
+    kind = combination[3]
+    if (
+        graph is not None
+        and kind != Graphs.ANY
+        and (kind == Graphs.DEFAULT) != isinstance(graph, DefaultGraph)
+    ):
+        return None
+    return (
+        combination[0] and subject is not None,
+        combination[1] and predicate is not None,
+        combination[2] and object_ is not None,
+        kind is None and graph is not None,
+    )
+
+
+def _looked_up(terms: QuadPattern | Mask, combination: _Combination, part: _Part) -> _Place:
+    subject, predicate, object_, graph = terms
+    return (
+        subject if part[0] else None,
+        predicate if part[1] else None,
+        object_ if part[2] else None,
+        graph if part[3] else combination[3],
+    )
 
 
 def _combination(mask: Mask) -> _Combination:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pyoxigraph import Variable
 
+from triplewire.broker.model import Candidates
+
 from .routing import Graphs, Mask, Router
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
+
+    from pyoxigraph import NamedNode
 
     from triplewire.broker.model import QuadDelta, Term
 
@@ -44,15 +48,23 @@ class Watching(Generic[K]):
         self._by_graphs.pop(key, None)
         self._router.remove(key, _masks(analysis))
 
-    def touched(self, delta: QuadDelta) -> dict[K, None]:
-        """The keys whose queries the change can touch."""
+    def touched(self, change: QuadDelta | Candidates) -> dict[K, None]:
+        """The keys whose queries the change can touch, or any change of which it is known what it can be at most."""
         found = dict(self._by_anything)
-        found.update(self._router.touched(chain(delta.inserted, delta.deleted)))
-        if delta.created or delta.dropped:
-            for key, occurrences in self._by_graphs.items():
-                graphs = chain(delta.created, delta.dropped)
-                if any(one.matches_graph(graph) for graph in graphs for one in occurrences):
-                    found[key] = None
+        if isinstance(change, Candidates):
+            found.update(self._router.touched_partly(change.patterns))
+            found.update(self._with_graphs(change.graphs))
+            return found
+        found.update(self._router.touched(chain(change.inserted, change.deleted)))
+        if change.created or change.dropped:
+            found.update(self._with_graphs((*change.created, *change.dropped)))
+        return found
+
+    def _with_graphs(self, graphs: Iterable[NamedNode]) -> dict[K, None]:
+        found = {}
+        for key, occurrences in self._by_graphs.items():
+            if any(one.matches_graph(graph) for graph in graphs for one in occurrences):
+                found[key] = None
         return found
 
 

@@ -47,6 +47,7 @@ Place: TypeAlias = "str | Constant | None"
 VOLATILE = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 ORDERED = ("GROUP_CONCAT", "SAMPLE")
+UNGROUPED = "an aggregate without group keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class Reader:
                 found.reasons["VALUES after an aggregate"] = None
             keys = set(group_keys(select))
             if not keys and not inner:
-                found.reasons["an aggregate without group keys"] = None
+                found.reasons[UNGROUPED] = None
             found.keep(keys)
             found.certain &= keys
             found.needs_quad = found.needs_quad and select.grouped

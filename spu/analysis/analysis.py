@@ -20,6 +20,7 @@ from pyoxigraph import NamedNode, Variable
 from triplewire.broker.model import Query, QueryForm
 from triplewire.broker.tokens import Shape, shape
 
+from .algebra import UNGROUPED
 from .constants import term
 from .occurrence import Graphs, Occurrence
 from .syntax import Constant, NotUnderstood
@@ -135,6 +136,14 @@ class Analysis:
         for one, (subject, _, object_) in zip(self.occurrences, triples, strict=True):
             found.append((_named(one.subject, subject), _named(one.predicate), _named(one.object, object_)))
         return BasicPattern(tuple(found), graphs)
+
+    @property
+    def counts(self) -> frozenset[str] | None:
+        """What is counted, `*` being solutions, of a query that tells its group keys and counts, and nothing else."""
+        found = self._template.counts if self._template is not None and not self.volatile else None
+        if found is None or set(self.wellness) - {UNGROUPED}:
+            return None
+        return frozenset(found)
 
     def ungrouped(self) -> Query:
         """What a query with groups groups: the solutions of its WHERE.

@@ -6,12 +6,13 @@ only has to be put together.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .algebra import AGGREGATES
 from .paths import is_sequence
-from .syntax import Constant, Filter, InGraph, Triples, Union
+from .syntax import Constant, Expression, Filter, InGraph, Triples, Union
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Change = tuple[int, int, str]
 LIFTED = "lifted"
 _NOTHING = " (1 AS ?something)"
+_COUNT = re.compile(r"\(\s*COUNT\s*\(\s*(?P<counted>\*|[?$]\w+)\s*\)\s*AS\s*[?$]\w+\s*\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,35 @@ def asking(
         end = select.items[-1].end
         changes.append((end, end, f"{more} "))
     return changes
+
+
+def counts(select: Select, text: str) -> set[str] | None:
+    """The variables that are counted (`*`: solutions), where the columns are group keys and at least one such count.
+
+    None where there is more to it: DISTINCT, HAVING, a slice, another aggregate.
+    """
+    if select.distinct or select.having or select.sliced or select.star is not None:
+        return None
+    found = set[str]()
+    for item in select.items:
+        if item.expression is None:
+            continue
+        count = _COUNT.fullmatch(text, item.start, item.end)
+        if count is None:
+            return None
+        found.add(count["counted"].lstrip("?$"))
+    keys = set(plain_keys(select))
+    columns = {item.variable for item in select.items if item.expression is None}
+    return found if found and columns == keys and len(keys) == len(select.group_by) else None
+
+
+def plain_keys(select: Select) -> list[str]:
+    """The variables of GROUP BY."""
+    return [
+        item.variable
+        for item in select.group_by
+        if not isinstance(item, Expression) and item.expression is None
+    ]
 
 
 def ungrouped(select: Select, length: int) -> list[Change]:

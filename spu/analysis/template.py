@@ -59,6 +59,11 @@ class Template:
         return group_keys(self.select) if rewriting.is_aggregate(self.select) else None
 
     @property
+    def counts(self) -> set[str] | None:
+        """See `rewriting.counts`; lifted variables are group keys that the columns of a case do not show."""
+        return rewriting.counts(self.select, self.text)
+
+    @property
     def triples(self) -> list[tuple[Node, Path, Node]] | None:
         """Those of the WHERE, where there is nothing else, in one graph or in each; in the order of the patterns."""
         elements = self.select.where.elements
