@@ -15,6 +15,7 @@ The order in which the other patterns are looked up is fixed beforehand: the one
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     About: TypeAlias = dict[Term | None, list[tuple[Term, bool]]]
     Slots: TypeAlias = list[Term | None]
+    # Of subjects in graphs: what was said before the write and still is, and what was added; None where it is much.
+    Earlier: TypeAlias = dict[tuple[Term, GraphName], tuple[list[Quad] | None, list[Quad]]]
 
 # How much a known place narrows a look-up: subjects have few quads, predicates many.
 _SUBJECT, _OBJECT, _PREDICATE = 4, 3, 2
@@ -66,6 +69,7 @@ class _Step(NamedTuple):
 class _Star(NamedTuple):
     """Two patterns or more about one subject, with fixed predicates, and the steps after them."""
 
+    number: int
     subject: _Place
     patterns: tuple[tuple[Term, _Place], ...]  # predicate and object, fixed objects first
     steps: tuple[_Step, ...]
@@ -102,10 +106,15 @@ class JoinedRows:
         self._empty: Slots = [None] * (len(slots) + 1)  # the last is the graph
         self._most_rows = most_rows
         self._removed: Counter[Row] = Counter()
+        self._earlier: Earlier = {}
         # By predicate, None where that is a variable: what a quad can be put into.
         self._starts: dict[Term | None, list[_Start]] = {}
-        for predicate, start in _starts([_places(triple, slots) for triple in pattern.triples]):
-            self._starts.setdefault(predicate, []).append(start)
+        starts = _starts([_places(triple, slots) for triple in pattern.triples])
+        self._has_stars = any(start.star is not None for _, start in starts)
+        for_any = [start for predicate, start in starts if predicate is None]
+        for predicate in {predicate for predicate, _ in starts}:
+            own = [start for known, start in starts if known == predicate and known is not None]
+            self._starts[predicate] = [*own, *for_any]
 
     @property
     def words(self) -> str:
@@ -115,27 +124,59 @@ class JoinedRows:
     def before(self, delta: QuadDelta | None, dataset: Dataset) -> None:
         """See `Changes`."""
         assert delta is not None, "a store that tells its changes"
-        self._removed = self._rows(delta.deleted, dataset) if delta.deleted else Counter()
+        self._removed = Counter()
+        if delta.deleted:
+            self._removed = self._rows(delta.deleted, self._join(dataset, delta.deleted))
+        self._earlier = self._read(delta, dataset.match) if self._has_stars else {}
 
     def after(self, delta: QuadDelta | None, dataset: Dataset) -> tuple[Counter[Row], Counter[Row]]:
         """See `Changes`."""
         assert delta is not None, "a store that tells its changes"
         removed, self._removed = self._removed, Counter()
-        added = self._rows(delta.inserted, dataset) if delta.inserted else Counter()
+        added: Counter[Row] = Counter()
+        if delta.inserted:
+            join = self._join(dataset, delta.inserted)
+            join.earlier, self._earlier = self._earlier, {}
+            added = self._rows(delta.inserted, join)
         return added, removed
 
-    def _rows(self, changed: frozenset[Quad], dataset: Dataset) -> Counter[Row]:
-        join = _Join(dataset.match, changed, self._shown, self._most_rows)
-        for_any = self._starts.get(None, ())
+    def _join(self, dataset: Dataset, changed: frozenset[Quad]) -> _Join:
+        return _Join(dataset.match, changed, self._shown, self._most_rows)
+
+    def _read(self, delta: QuadDelta, match: Match) -> Earlier:
+        """What is said, before the write, of the subjects that more will be said of, and that.
+
+        Of a new subject nothing is read then; after the write all of it would be.
+        """
+        found: Earlier = {}
+        for quad in delta.inserted:
+            if quad.predicate in self._starts:
+                key = (quad.subject, quad.graph_name)
+                if key not in found:
+                    there = _about(quad.subject, quad.graph_name, match)
+                    if there and delta.deleted:
+                        there = [one for one in there if one not in delta.deleted]
+                    found[key] = there, []
+                found[key][1].append(quad)
+        return found
+
+    def _rows(self, changed: frozenset[Quad], join: _Join) -> Counter[Row]:
+        starts_of, for_any, begun = self._starts.get, self._starts.get(None), join.begun
         for quad in changed:
-            starts = self._starts.get(quad.predicate, ())
-            if (starts or for_any) and quad.graph_name in self._graphs:
-                for start in (*starts, *for_any):
+            starts = starts_of(quad.predicate, for_any)
+            if starts is None:
+                continue
+            subject = quad.subject
+            for start in starts:
+                # The other quads of a star: most often there is nothing more to be done for them.
+                if start.star is None or (start.star.number, subject, quad.graph_name) not in begun:
                     self._begin(quad, start, join)
         return Counter(join.found)
 
     def _begin(self, quad: Quad, start: _Start, join: _Join) -> None:
         subject, graph = quad.subject, quad.graph_name
+        if graph not in self._graphs:
+            return
         terms = (subject, quad.predicate, quad.object)
         for place, term in start.terms:
             if terms[place] != term:
@@ -166,19 +207,18 @@ class _Join:
         self._most_rows = most_rows
         self._count = 0
         self._about: dict[tuple[Term, GraphName], About | None] = {}
-        self._begun: set[tuple[int, Term, GraphName]] = set()
+        self.earlier: Earlier = {}  # what is known of subjects without asking the store again
+        self.begun: set[tuple[int, Term, GraphName]] = set()  # stars, by number, and subjects
 
     def has_begun(self, star: _Star, slots: Slots, subject: Term, graph: GraphName) -> bool:
-        """Look for the solutions with this subject in the star, once; false where too much is said of it for that."""
+        """Look for the solutions with this subject in the star; false where too much is said of it for that."""
         about = self._of(subject, graph)
         if about is None:
             return False
-        key = (id(star), subject, graph)
-        if key not in self._begun:
-            self._begun.add(key)
-            if star.subject.slot >= 0:
-                slots[star.subject.slot] = subject
-            self._fill(star, 0, about, slots, graph, is_new=False)
+        self.begun.add((star.number, subject, graph))
+        if star.subject.slot >= 0:
+            slots[star.subject.slot] = subject
+        self._fill(star, 0, about, slots, graph, is_new=False)
         return True
 
     def _fill(  # noqa: PLR0913, PLR0917 - where it is, and where it has come from
@@ -264,14 +304,20 @@ class _Join:
         key = (subject, graph)
         if key in self._about:
             return self._about[key]
-        found: About | None = {}
-        if not isinstance(subject, _NO_SUBJECT):
-            for count, quad in enumerate(self._match(subject, None, None, graph)):
-                if count == _MUCH:
-                    found = None
-                    break
-                assert found is not None
-                found.setdefault(quad.predicate, []).append((quad.object, quad in self._changed))
+        earlier = self.earlier.get(key)
+        new: list[Quad] = []
+        if earlier is None:
+            there = _about(subject, graph, self._match)
+        else:
+            there, new = earlier
+        found: About | None = None
+        if there is not None:
+            found = {}
+            for quad in there:
+                is_changed = earlier is None and quad in self._changed
+                found.setdefault(quad.predicate, []).append((quad.object, is_changed))
+            for quad in new:
+                found.setdefault(quad.predicate, []).append((quad.object, True))
         self._about[key] = found
         return found
 
@@ -283,6 +329,14 @@ class _Join:
             )
         row = self._shown(slots)
         self.found[row] = self.found.get(row, 0) + 1
+
+
+def _about(subject: Term, graph: GraphName, match: Match) -> list[Quad] | None:
+    """All that is said of a subject; None where that is much."""
+    if isinstance(subject, _NO_SUBJECT):
+        return []
+    found = list(islice(match(subject, None, None, graph), _MUCH + 1))
+    return found if len(found) <= _MUCH else None
 
 
 def _picker(slots: tuple[int, ...]) -> Callable[[Slots], Row]:
@@ -298,8 +352,9 @@ def _places(triple: tuple[Term | str, Term | str, Term | str], slots: dict[str, 
     return subject, predicate, object_
 
 
-def _starts(patterns: Sequence[Pattern]) -> Iterable[tuple[Term | None, _Start]]:
+def _starts(patterns: Sequence[Pattern]) -> list[tuple[Term | None, _Start]]:
     """What quads of a predicate can be put into; None is any predicate."""
+    found: list[tuple[Term | None, _Start]] = []
     groups: dict[object, list[Pattern]] = {}
     for number, pattern in enumerate(patterns):
         # A predicate that is a variable makes no star.
@@ -311,14 +366,15 @@ def _starts(patterns: Sequence[Pattern]) -> Iterable[tuple[Term | None, _Start]]
         own = range(begin, begin + len(group))
         if len(group) > 1:
             objects = sorted(group, key=lambda pattern: pattern[2].term is None)
-            found = [(pattern[1].term, pattern[2]) for pattern in objects if pattern[1].term is not None]
-            star = _Star(group[0][0], tuple(found), _steps(ordered, own))
+            about = [(pattern[1].term, pattern[2]) for pattern in objects if pattern[1].term is not None]
+            star = _Star(begin, group[0][0], tuple(about), _steps(ordered, own))
         for number in own:
             first = ordered[number]
             terms = tuple((place, part.term) for place, part in enumerate(first) if part.term is not None)
             steps = _steps(ordered, range(number, number + 1))
-            yield first[1].term, _Start(terms, *_unknown(first, set()), steps, star)
+            found.append((first[1].term, _Start(terms, *_unknown(first, set()), steps, star)))
         begin += len(group)
+    return found
 
 
 def _steps(patterns: Sequence[Pattern], begun: range) -> tuple[_Step, ...]:
