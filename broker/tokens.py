@@ -77,6 +77,14 @@ _PARTS = re.compile(
     f"|(?P<number>{_NUMBER})|(?P<symbol>[.-])|(?P<other>.)"
 )
 _SCANNER = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _TERMINALS), re.DOTALL)
+# The names among what is between the constants of a shape: a group `pname`, and what could be taken for one.
+NAMES = re.compile(
+    "|".join(
+        f"(?P<{kind}>{pattern})"
+        for kind, pattern in _TERMINALS
+        if kind in {"variable", "bnode", "lang", "pname"}
+    )
+)
 _VARNAME_ONLY = re.compile(_VARNAME)
 
 # Longer texts are rarely sent again, and what is remembered of texts must have an end.

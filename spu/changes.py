@@ -19,6 +19,11 @@ class Changes(Protocol):
         """Where each variable is in a row."""
         ...
 
+    @property
+    def words(self) -> str:
+        """How they are found, for people."""
+        ...
+
     def before(self, delta: QuadDelta | None, dataset: Dataset) -> None:
         """An update is about to be written: exactly `delta`, or None where the change is not known.
 

@@ -9,7 +9,6 @@ from .choice import chosen
 from .constructed import ConstructedSpu
 from .counted import CountedSpu
 from .grouped import GroupedSpu
-from .joined import JoinedRows
 from .shaped import ShapedSpu
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from triplewire.broker.model import Query
 
     from .analysis.analysis import Analysis
-    from .changes import Changes
     from .unit import Spu
 
 
@@ -30,14 +28,14 @@ def explained(analysis: Analysis | None, unit: Spu | ShapedSpu | None) -> str:
     if analysis is None:
         return "full: changes are not told"
     if isinstance(unit, CountedSpu):
-        return f"counted, of solutions that are {_found(analysis, unit.way)}"
+        return f"counted, of solutions that are {unit.way.words}"
     if isinstance(unit, GroupedSpu):
         keys = " ".join(map(str, analysis.group_keys or ()))
-        return f"by group, {keys}, of solutions that are {_found(analysis, unit.way)}"
+        return f"by group, {keys}, of solutions that are {unit.way.words}"
     if isinstance(unit, ConstructedSpu):
-        return f"the template filled with solutions that are {_found(analysis, unit.way)}"
+        return f"the template filled with solutions that are {unit.way.words}"
     if isinstance(unit, ShapedSpu):
-        return _found(analysis, unit.way)
+        return unit.way.words
     words = analysis.explain_rows()
     return words if analysis.wellness or not analysis.occurrences else f"full: {words}"
 
@@ -54,9 +52,3 @@ def explain(analysis: Analysis, analyse: Callable[[Query], Analysis]) -> str:
     differ = [str(constant) for constant in lifted.constants]
     differ += [f"{variable} {operator} {number}" for variable, operator, number in lifted.conditions]
     return f"{words}; shared by all that differ in {', '.join(differ)}"
-
-
-def _found(analysis: Analysis, way: Changes) -> str:
-    if isinstance(way, JoinedRows):
-        return f"{way.words}, no query needed"
-    return analysis.explain_rows()

@@ -118,8 +118,9 @@ class JoinedRows:
 
     @property
     def words(self) -> str:
-        """What it does."""
-        return "one pattern" if self._patterns == 1 else "joined from the change outwards"
+        """See `Changes`."""
+        how = "one pattern" if self._patterns == 1 else "joined from the change outwards"
+        return f"{how}, no query needed"
 
     def before(self, delta: QuadDelta | None, dataset: Dataset) -> None:
         """See `Changes`."""

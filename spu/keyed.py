@@ -42,6 +42,11 @@ class KeyedRows:
         self._rows: Counter[Row] = Counter()
         self.places: Mapping[str, int] = {}
 
+    @property
+    def words(self) -> str:
+        """See `Changes`."""
+        return self._analysis.explain_rows()
+
     def before(self, delta: QuadDelta | None, dataset: Dataset) -> None:
         """See `Changes`."""
         self._keys = None if delta is None else self._keys_of(delta)

@@ -22,6 +22,7 @@ from triplewire.broker.tokens import Shape, shape
 
 from .algebra import UNGROUPED
 from .constants import term
+from .names import in_full
 from .occurrence import Graphs, Occurrence
 from .syntax import Constant, NotUnderstood
 from .template import Template, template
@@ -202,8 +203,9 @@ def analyse(
     if len(query.sparql) > _LONGEST:
         return _unknown(query, f"not understood: more than {_LONGEST} characters")
     try:
-        found = shape(query.sparql)
-        form, constants = found if found is not None else (Shape("", query.sparql, ()), ())
+        text = in_full(query.sparql, declared)
+        found = shape(text)
+        form, constants = found if found is not None else (Shape("", text, ()), ())
         known = template(form, tuple(name for name, _ in declared))
         if isinstance(known, str):
             return _unknown(query, known)

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .algebra import AGGREGATES
-from .paths import is_sequence
+from .names import RDF_TYPE
+from .paths import Link, is_sequence
 from .syntax import Constant, Expression, Filter, InGraph, Triples, Union
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from .paths import Path
     from .syntax import Group, Item, Select
 
     Change = tuple[int, int, str]
@@ -154,13 +156,24 @@ def _mandatory(group: Group) -> Iterator[Constant]:
             case Triples(items):
                 for subject, path, object_ in items:
                     if is_sequence(path):
-                        yield from (
-                            end for end in (subject, object_) if isinstance(end, Constant) and end.written
-                        )
+                        ends = (subject,) if _is_type(path) else (subject, object_)
+                        yield from (end for end in ends if isinstance(end, Constant) and end.written)
             case Union([inner]):
                 yield from _mandatory(inner)
             case InGraph(_, inner):
                 yield from _mandatory(inner)
+
+
+def _is_type(path: Path) -> bool:
+    """Whether it is `a`.  Classes stay: queries for other classes are others, and most subjects have one."""
+    if (
+        not isinstance(path, Link)
+        or not isinstance(path.predicate, Constant)
+        or path.predicate.slot is not None
+    ):
+        return False
+    # Other names in full have a slot (`names`).
+    return path.predicate.text == f"<{RDF_TYPE}>" or path.predicate.text.endswith(":type")
 
 
 def constant_items(select: Select) -> list[Item]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 END = Token("end", "", -1, -1)
 BOOLEANS = ("TRUE", "FALSE")
 # What Oxigraph may read before a name without a space.
-_BEFORE_NAMES = re.compile(
+BEFORE_NAMES = re.compile(
     "(?:A|AS|ASC|BY|DESC|DESCRIBE|DISTINCT|FALSE|FILTER|FROM|GRAPH|HAVING|IN|NAMED|NOT|OFFSET|SERVICE|SILENT|TRUE|UNDEF"
     "|VALUES|WHERE|REDUCED|SELECT)+",
     re.IGNORECASE | re.ASCII,
@@ -127,7 +127,7 @@ class Terminals:
         if prefix not in self._prefixes:
             self.fail(f"{prefix} is not declared")
         for end in range(1, len(prefix)):
-            if prefix[end:] in self._prefixes and _BEFORE_NAMES.fullmatch(prefix, 0, end):
+            if prefix[end:] in self._prefixes and BEFORE_NAMES.fullmatch(prefix, 0, end):
                 self.fail(f"{prefix} can be read in two ways")
 
     def literal(self) -> Constant:

@@ -1,0 +1,78 @@
+"""What stands for long is left out of collections, and comes back when it has gone."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from triplewire.broker.heap import Heap, settle
+
+
+@pytest.fixture(autouse=True)
+def thawed():
+    """Nothing stays frozen after a test."""
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+
+
+def test_it_freezes_at_each_step():
+    """Not in between."""
+    heap = Heap(step=100)
+    heap.hold(99)
+    assert gc.get_freeze_count() == 0
+    heap.hold(100)
+    frozen = gc.get_freeze_count()
+    assert frozen > 0
+    more = [[] for _ in range(1000)]
+    heap.hold(199)
+    assert gc.get_freeze_count() <= frozen
+    heap.hold(200)
+    assert gc.get_freeze_count() > frozen + len(more) // 2
+
+
+def test_it_thaws_when_half_have_gone():
+    """And begins anew."""
+    heap = Heap(step=100)
+    heap.hold(100)
+    heap.hold(50)
+    assert gc.get_freeze_count() > 0
+    heap.hold(49)
+    assert gc.get_freeze_count() == 0
+    heap.hold(99)
+    assert gc.get_freeze_count() == 0
+    heap.hold(100)
+    assert gc.get_freeze_count() > 0
+
+
+def test_cycles_are_collected_before_they_would_be_frozen():
+    """So that nothing is frozen for ever that nobody has."""
+    deleted = []
+
+    class Node:
+        def __init__(self):
+            self.me = self
+
+        def __del__(self):
+            deleted.append(1)
+
+    gc.disable()
+    try:
+        Node()
+        assert not deleted
+        Heap(step=1).hold(1)
+        assert deleted
+    finally:
+        gc.enable()
+
+
+def test_what_the_start_made_is_left_out():
+    """And there are fewer collections from then on."""
+    before = gc.get_threshold()
+    try:
+        settle()
+        assert gc.get_freeze_count() > 10_000
+        assert all(new > old for new, old in zip(gc.get_threshold(), (700, 10, 10), strict=True))
+    finally:
+        gc.set_threshold(*before)
