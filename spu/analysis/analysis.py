@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyoxigraph import NamedNode, Variable
 
 from triplewire.broker.model import Query, QueryForm
+from triplewire.broker.names import in_full
 from triplewire.broker.tokens import Shape, shape
 
 from .algebra import UNGROUPED
 from .constants import term
-from .names import in_full
 from .occurrence import Graphs, Occurrence
 from .syntax import Constant, NotUnderstood
 from .template import Template, template

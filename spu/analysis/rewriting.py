@@ -10,8 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from triplewire.broker.names import RDF_TYPE
+
 from .algebra import AGGREGATES
-from .names import RDF_TYPE
 from .paths import Link, is_sequence
 from .syntax import Constant, Expression, Filter, InGraph, Triples, Union
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NoReturn
 
+from triplewire.broker.names import BEFORE_NAMES
 from triplewire.broker.tokens import Token, tokens
 
 from .syntax import Constant, NotUnderstood
@@ -14,12 +14,6 @@ if TYPE_CHECKING:
 
 END = Token("end", "", -1, -1)
 BOOLEANS = ("TRUE", "FALSE")
-# What Oxigraph may read before a name without a space.
-BEFORE_NAMES = re.compile(
-    "(?:A|AS|ASC|BY|DESC|DESCRIBE|DISTINCT|FALSE|FILTER|FROM|GRAPH|HAVING|IN|NAMED|NOT|OFFSET|SERVICE|SILENT|TRUE|UNDEF"
-    "|VALUES|WHERE|REDUCED|SELECT)+",
-    re.IGNORECASE | re.ASCII,
-)
 
 
 class Terminals:
