@@ -29,11 +29,13 @@ from triplewire.gates.web.metrics import Metrics
 from triplewire.gates.web.pages import application
 from triplewire.gates.websocket.server import WebSocketGate, listen, upgraded
 from triplewire.spu.analysis.analysis import analyse
+from triplewire.spu.analysis.foreign import analyse_foreign
 
 from .core import Core
 from .dataset.opening import open_dataset
 from .endpoint import EndpointStore
 from .errors import StoreError
+from .heap import settle
 from .journal.repair import repair as repair_journal
 from .readers.pool import ReaderProcesses
 from .readers.sources import ForkedStore, OpenedStore
@@ -73,7 +75,11 @@ class Broker:
     def __init__(self, config: Config, store: Store) -> None:
         self.config = config
         self.store = store
-        self.subscriptions = Subscriptions(config.limits, analyse=self._analysis())
+        self.subscriptions = Subscriptions(
+            config.limits, analyse=self._analysis(), exact=isinstance(store, EmbeddedStore)
+        )
+        if isinstance(store, EndpointStore):
+            store.routed_by(self.subscriptions.touched)
         self.scheduler = Scheduler(Core(store, self.subscriptions), store, config.scheduler, config.limits)
         self._started = time.time()
         self.journal: JournalGate | None = None
@@ -83,16 +89,15 @@ class Broker:
             self.forwarder = Forwarder(config.follow, config.paths, self.follower)
 
     def _analysis(self) -> Callable[[Query], Analysis] | None:
-        """What is known of a query; nothing where the store does not tell its changes."""
-        if not isinstance(self.store, EmbeddedStore):
+        """What is known of a query; nothing where all are to be evaluated after each update."""
+        sparql, store = self.config.sparql, self.config.store
+        if isinstance(self.store, EmbeddedStore):
+            known = partial(analyse, union_default_graph=sparql.union_default_graph)
+        elif store.endpoint_routing:
+            known = partial(analyse_foreign, graphs_apart=store.endpoint_graphs_apart)
+        else:
             return None
-        sparql = self.config.sparql
-        return partial(
-            analyse,
-            base_iri=sparql.base_iri,
-            prefixes=sparql.prefixes,
-            union_default_graph=sparql.union_default_graph,
-        )
+        return partial(known, base_iri=sparql.base_iri, prefixes=sparql.prefixes)
 
     async def close(self) -> None:
         """Finish what was admitted, and refuse what comes."""
@@ -103,7 +108,9 @@ class Broker:
     def router(self) -> Router:
         """The application of the HTTP port."""
         config, paths = self.config, self.config.paths
-        router = Router(config.http, config.limits, application(paths, self.health, self.metrics(), self.units))
+        router = Router(
+            config.http, config.limits, application(paths, self.health, self.metrics(), self.units)
+        )
         queries = query.QueryGate(self.scheduler, config.limits)
         writes: update.Writes = self.scheduler
         if self.follower is not None:
@@ -173,7 +180,8 @@ class Broker:
         return {
             "status": "stuck" if stuck else "ok",
             "uptime_s": round(time.time() - self._started, 1),
-            "subscriptions": len(self.subscriptions),
+            "subscriptions": len(self.subscriptions) - scheduler.away.subscriptions,
+            "away": scheduler.away.subscriptions,
             "units": self.subscriptions.units,
             "sockets": scheduler.subscribers,
             "waiting": scheduler.waiting,
@@ -326,6 +334,7 @@ async def serve(config: Config) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with running(config) as listening:
+        settle()
         for line in announcement(config, listening):
             print(line, flush=True)  # noqa: T201 - the start's own protocol
         await stop.wait()

@@ -79,6 +79,11 @@ class StoreConfig:
     endpoint_connections: int = 16
     query_method: str = "POST"
     update_method: str = "POST"
+    endpoint_routing: bool = True
+    endpoint_graphs_apart: bool = False
+    endpoint_evaluations: int = 4
+    endpoint_solutions: int = 1000
+    endpoint_unsettled: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,8 +166,13 @@ class LimitsConfig:
     sockets: int = 10_000
     subscriptions: int = 1_000_000
     subscriptions_per_socket: int = 10_000
-    outbox_messages: int = 10_000
-    outbox_bytes: int = 64 * 1024 * 1024
+    outbox_messages: int = 1000
+    outbox_bytes: int = 8 * 1024 * 1024
+    outbox_composed_bytes: int = 64 * 1024 * 1024
+    resume_s: float = 30.0
+    resume_messages: int = 1000
+    resume_rows: int = 10_000
+    resumable: int = 10_000
     send_s: float = 60.0
 
 

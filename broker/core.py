@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .errors import BrokerError, EngineError, UnitFailed
 from .model import (
     BindingsDelta,
+    Candidates,
     Failure,
     GraphWrite,
     Leave,
@@ -21,6 +22,7 @@ from .model import (
     Outcome,
     QuadDelta,
     Replay,
+    Resumed,
     Subscribe,
     Unsubscribe,
     Unsubscribed,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .held import Held
-    from .model import Message, Request, SubscriberId
+    from .model import CoreMessage, Request, SubscriberId
     from .store import Before, Store
     from .subscriptions import Subscriptions
 
@@ -69,7 +71,7 @@ class Core:
                 self._subscriptions.remove(request.spuid, request.subscriber)
                 return Outcome(messages=((request.subscriber, Unsubscribed(request.spuid)),))
             case Leave():
-                self._subscriptions.leave(request.subscriber)
+                self._subscriptions.leave(request.subscriber, request.keep)
                 return Outcome()
 
     def _apply(self, update: Update, before: Before) -> bool:
@@ -85,17 +87,17 @@ class Core:
         failed: dict[int, Exception] = {}
         delta: QuadDelta | None = None
 
-        def before(change: QuadDelta | None) -> None:
+        def before(change: QuadDelta | Candidates | None) -> None:
             nonlocal delta
-            delta = change
-            touched.extend(self._subscriptions.touched(delta))
+            delta = None if isinstance(change, Candidates) else change
+            touched.extend(self._subscriptions.touched(change))
             for held in touched:
                 error = self._before(held, delta)
                 if error is not None:
                     failed[id(held)] = error
 
         created = write(before)
-        messages: list[tuple[SubscriberId, Message]] = []
+        messages: list[tuple[SubscriberId, CoreMessage]] = []
         for held in touched:
             error = failed.get(id(held))
             messages += self._after(held, delta) if error is None else self._end(held, error)
@@ -109,12 +111,12 @@ class Core:
             return error
         return None
 
-    def _after(self, held: Held, delta: QuadDelta | None) -> list[tuple[SubscriberId, Message]]:
+    def _after(self, held: Held, delta: QuadDelta | None) -> list[tuple[SubscriberId, CoreMessage]]:
         try:
             changes = list(held.changes(delta, self._store))
         except Exception as error:  # noqa: BLE001 - whatever a unit does, the others go on
             return self._end(held, error)
-        messages: list[tuple[SubscriberId, Message]] = []
+        messages: list[tuple[SubscriberId, CoreMessage]] = []
         for change, subscriptions in changes:
             for subscription in subscriptions:
                 subscription.sequence += 1
@@ -122,7 +124,7 @@ class Core:
                 messages.append((subscription.subscriber, told))
         return messages
 
-    def _end(self, held: Held, error: Exception) -> list[tuple[SubscriberId, Message]]:
+    def _end(self, held: Held, error: Exception) -> list[tuple[SubscriberId, CoreMessage]]:
         told = error if isinstance(error, BrokerError) else UnitFailed("the subscription's query failed")
         if isinstance(told, EngineError):
             log.error(
@@ -141,9 +143,15 @@ class Core:
         ]
 
     def _subscribe(self, request: Subscribe) -> Outcome:
-        self._subscriptions.check_room(request.subscriber)
+        resume = request.resume
+        self._subscriptions.check_room(request.subscriber, resume.spuid if resume is not None else None)
+        if resume is not None and resume.sequence is not None and self._subscriptions.take_over(request):
+            back = Resumed(resume.spuid, request.alias, resume.sequence)
+            return Outcome(messages=((request.subscriber, back),))
         held, case = self._subscriptions.unit_of(request.query)
         first = BindingsDelta.first(held.first(request.query, case, self._store))
+        if resume is not None:
+            self._subscriptions.end_one(resume.spuid)
         subscription = self._subscriptions.add(held, case, request)
         told = Notification(subscription.spuid, subscription.alias, subscription.sequence, first)
         return Outcome(messages=((request.subscriber, told),))

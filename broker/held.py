@@ -80,6 +80,11 @@ class Held:
             assert isinstance(self.unit, ShapedSpu)
             self.unit.leave(case)
 
+    def find(self, spuid: str, case: Case | None) -> Subscription:
+        """The one of this id, which must be there."""
+        there = self.cases[case]
+        return there[spuid] if isinstance(there, dict) else there
+
     @property
     def subscriptions(self) -> list[Subscription]:
         """All of them."""

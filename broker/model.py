@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple, Variable
 
@@ -79,12 +79,28 @@ class GraphWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class Resume:
+    """A subscription whose connection was lost, up to the notification that its client saw last.
+
+    None as `sequence`: what came after it is not known any more, so the subscription ends and begins anew.
+    """
+
+    spuid: str
+    sequence: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Subscribe:
-    """The SE Protocol's subscribe: hold `query` for `subscriber` and tell it every change of the answer."""
+    """The SE Protocol's subscribe: hold `query` for `subscriber` and tell it every change of the answer.
+
+    A `resumable` one outlives its connection for a while; `resume` is what a client that is back held before.
+    """
 
     query: Query
     subscriber: SubscriberId
     alias: str | None = None
+    resumable: bool = False
+    resume: Resume | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +113,14 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A connection is gone; queued like any request, so no subscription outlives its owner and no lock is needed."""
+    """A connection is gone; queued like any request, so that no lock is needed.
+
+    Its subscriptions end but for those that are to `keep` (their spuids): they stay its own until it leaves again, or
+    its client takes them over.
+    """
 
     subscriber: SubscriberId
+    keep: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +162,7 @@ class BindingsDelta:
     added: Counter[Row]
     removed: Counter[Row]
     # The encoded form, kept by the codec: one delta goes to many subscribers and is encoded once.
-    encoded: list[str] = field(default_factory=list, repr=False, compare=False)
+    encoded: list[bytes] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def between(cls, vars: tuple[str, ...], before: Counter[Row], after: Counter[Row]) -> BindingsDelta:  # noqa: A002 - head.vars is the format's own name
@@ -180,6 +201,32 @@ class QuadDelta:
         return bool(self.inserted or self.deleted or self.created or self.dropped)
 
 
+class QuadPattern(NamedTuple):
+    """Quads by what is known of them; None is any term, or any graph, the default graph included."""
+
+    subject: Term | None
+    predicate: Term | None
+    object: Term | None
+    graph: GraphName | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What an update can change at most, where the change itself is not known; never told as a change.
+
+    Each quad that comes or goes meets one of `patterns`; `graphs` may come or go without a quad.
+    """
+
+    patterns: frozenset[QuadPattern]
+    graphs: frozenset[NamedNode] = frozenset()
+
+    def __or__(self, other: Candidates) -> Candidates:
+        return Candidates(self.patterns | other.patterns, self.graphs | other.graphs)
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns or self.graphs)
+
+
 @dataclass(slots=True)
 class Subscription:
     """A query held for a subscriber; `sequence` is that of the last notification made, 0 the first results."""
@@ -202,6 +249,15 @@ class Notification:
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """A subscription has another connection now: what came after `sequence` becomes its next notification."""
+
+    spuid: str
+    alias: str | None
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unsubscribed:
     """The answer to an unsubscribe."""
 
@@ -220,6 +276,8 @@ class Failure:
 
 
 Message: TypeAlias = Notification | Unsubscribed | Failure
+# What the core says; who is told of a Resumed hears a Notification.
+CoreMessage: TypeAlias = Message | Resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +299,7 @@ class Outcome:
     """What one request led to: the sender's reply, and messages for subscribers in the order they must arrive."""
 
     reply: Updated | None = None
-    messages: tuple[tuple[SubscriberId, Message], ...] = ()
+    messages: tuple[tuple[SubscriberId, CoreMessage], ...] = ()
 
 
 # The quads with these terms, None being any; a graph is always named.

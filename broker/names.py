@@ -1,4 +1,4 @@
-"""Prefixed names written in full, so that queries that differ in them have one shape.
+"""Prefixed names written in full, so that texts that differ in them have one shape.
 
 What is between a text's constants holds its names; strings, IRIs and comments are constants.  A name that Oxigraph could
 read as a keyword and a shorter one, or whose prefix is relative to a base, stays as it is.
@@ -10,15 +10,20 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from triplewire.broker.tokens import NAMES, shape
-
-from .terminals import BEFORE_NAMES
+from .tokens import NAMES, shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# What Oxigraph may read before a name without a space.
+BEFORE_NAMES = re.compile(
+    "(?:A|AS|ASC|BY|DESC|DESCRIBE|DISTINCT|FALSE|FILTER|FROM|GRAPH|HAVING|IN|NAMED|NOT|OFFSET|SERVICE|SILENT|TRUE|UNDEF"
+    "|VALUES|WHERE|REDUCED|SELECT)+",
+    re.IGNORECASE | re.ASCII,
+)
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _PREFIX = re.compile(r"PREFIX[ \t\r\n]+([^:<>{}()\"'#\\ \t\r\n]*:)[ \t\r\n]*<([^<>\\]*)>", re.IGNORECASE)
+_DECLARED_LATER = re.compile("PREFIX|BASE", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^<>\"{}|^`\\\x00-\x20]*")
 
 
@@ -34,6 +39,8 @@ def in_full(text: str, declared: tuple[tuple[str, str], ...]) -> str:
 
 @lru_cache(maxsize=1024)
 def _in_full(between: str, declarations: str, declared: tuple[tuple[str, str], ...]) -> str:
+    if _DECLARED_LATER.search(between) is not None:
+        return between
     known = _prefixes(declarations, declared)
 
     def written(match: re.Match[str]) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyoxigraph import DefaultGraph, NamedNode
 
 from .errors import SparqlSyntaxError
+from .names import in_full
 from .prologues import Prologue, with_one_prologue
 from .templates import Template, constant_node, has_mark, mark, read_quads, split_at_marks
 from .tokens import shape, tokens
@@ -131,6 +132,7 @@ class OperationReader:
 
     def __init__(self, prefixes: Mapping[str, str], base_iri: str) -> None:
         self._prefixes = dict(prefixes)
+        self._declared = tuple(prefixes.items())
         self._base_iri = base_iri
         self._shapes: OrderedDict[Shape, _Pattern | None] = OrderedDict()
 
@@ -140,6 +142,7 @@ class OperationReader:
         Raises:
             SparqlSyntaxError: a template is not one.
         """
+        sparql = in_full(sparql, self._declared)
         found = shape(sparql)
         if found is not None:
             pattern = self._pattern(found[0])

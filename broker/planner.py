@@ -46,7 +46,7 @@ class Planner:
         self._load = load
         self._base_iri = base_iri
         self._prefixes = dict(prefixes)
-        self._declared = " ".join(f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items())
+        self._declared = declarations(prefixes)
         self._options: dict[str, Any] = {"base_iri": base_iri}
         self._reader = OperationReader(prefixes, base_iri)
 
@@ -108,29 +108,16 @@ class Planner:
         return overlay.delta()
 
     def _plain(self, store: pyoxigraph.Store, sparql: str) -> QuadDelta | None:
-        if "DATA" not in sparql.upper():
+        found = plain_data_quads(sparql, self._declared, self._base_iri)
+        if found is None:
             return None
-        match = _PLAIN.fullmatch(sparql)
-        body = plain_data(match["body"]) if match is not None else None
-        if match is None or body is None:
-            return None
-        quads = self._quads(f"{self._declared} {match['prologue']}", body)
-        if quads is None:
-            return None
+        insert, quads = found
         overlay = Overlay(store)
-        if match["kind"].upper() == "INSERT":
+        if insert:
             overlay.insert(quads)
-        elif any(_has_blank(quad) for quad in quads):
-            return None
         else:
             overlay.delete(quads)
         return overlay.delta()
-
-    def _quads(self, prologue: str, body: str) -> list[Quad] | None:
-        try:
-            return read_quads(body, prologue, self._base_iri)
-        except SparqlSyntaxError:
-            return None
 
     def _parse(self, sparql: str) -> None:
         """Have Oxigraph say what is wrong with a text; on an empty store it does no harm.
@@ -146,6 +133,32 @@ class Planner:
             )
         with contextlib.suppress(RuntimeError, OSError):
             pyoxigraph.Store().update(sparql, base_iri=self._base_iri, prefixes=self._prefixes)
+
+
+def plain_data_quads(sparql: str, declared: str, base_iri: str) -> tuple[bool, list[Quad]] | None:
+    """Whether an update is one INSERT DATA or a DELETE DATA, and its quads; None where that takes a closer look.
+
+    `declared` are the declarations that stand before all others.
+    """
+    if "DATA" not in sparql.upper():
+        return None
+    match = _PLAIN.fullmatch(sparql)
+    body = plain_data(match["body"]) if match is not None else None
+    if match is None or body is None:
+        return None
+    try:
+        quads = read_quads(body, f"{declared} {match['prologue']}", base_iri)
+    except SparqlSyntaxError:
+        return None
+    insert = match["kind"].upper() == "INSERT"
+    if not insert and any(_has_blank(quad) for quad in quads):
+        return None
+    return insert, quads
+
+
+def declarations(prefixes: Mapping[str, str]) -> str:
+    """Prefixes as SPARQL declares them."""
+    return " ".join(f"PREFIX {name}: <{iri}>" for name, iri in prefixes.items())
 
 
 def _end_of_prologue(sparql: str) -> int:

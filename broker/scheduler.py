@@ -10,12 +10,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from prometheus_client import Histogram
 
 from .answer import Answer, call_on
+from .away import Away
 from .errors import (
     BrokerError,
     DeadlineExceeded,
@@ -25,28 +26,19 @@ from .errors import (
     TooManyRequests,
     without_frames,
 )
-from .model import Leave, Outcome, Replay, Subscribe
+from .model import Leave, Notification, Outcome, Replay, Resume, Resumed, Subscribe
 from .threads import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .away import Inbox
     from .config import LimitsConfig, SchedulerConfig
     from .core import Core
-    from .model import Message, Query, Request, SubscriberId, Updated
+    from .model import CoreMessage, Query, Request, SubscriberId, Updated
     from .store import Choose, Store
 
 log = logging.getLogger("triplewire.broker.scheduler")
-
-
-class Inbox(Protocol):
-    """Where a subscriber's messages go; never blocks."""
-
-    def put(self, message: Message) -> None:
-        """Take one message, to be sent after all that came before."""
-
-    def finish(self) -> None:
-        """Nothing more comes."""
 
 
 @dataclass(slots=True)
@@ -58,6 +50,7 @@ class _Job:
     failure: BrokerError | None = (
         None  # of what comes after the core's part; what it led to is delivered all the same
     )
+    returns_to: SubscriberId | None = None  # whose subscription it takes over
 
 
 @dataclass(slots=True)
@@ -91,6 +84,7 @@ class Scheduler:
         self._admitted = 0
         self._inboxes: dict[SubscriberId, Inbox] = {}
         self._next_subscriber = 1
+        self.away = Away(limits, self._loop, lambda subscriber: self._enqueue(Leave(subscriber)))
         # What is enqueued is counted on the event loop, what has begun on the core thread.
         self._enqueued = self._begun = 0
         self._bulk: deque[_Job] = deque()
@@ -147,10 +141,20 @@ class Scheduler:
         self._inboxes[subscriber] = inbox
         return subscriber
 
-    def leave(self, subscriber: SubscriberId) -> None:
-        """The connection is gone: nothing more is sent, its subscriptions end in their turn.  Never refused."""
-        if self._inboxes.pop(subscriber, None) is not None and not self._stopped:
-            self._enqueue(Leave(subscriber))
+    def leave(self, subscriber: SubscriberId, *, lost: bool = False) -> None:
+        """The connection is gone: nothing more is sent, its subscriptions end in their turn.  Never refused.
+
+        Where it was `lost`, those that can be resumed go on for limits.resume_s.
+        """
+        inbox = self._inboxes.pop(subscriber, None)
+        if inbox is None or self._stopped:
+            return
+        kept = inbox.lose() if lost and not self._closing else frozenset()
+        if kept:
+            self.away.wait_for(subscriber, inbox, kept)
+        else:
+            self.away.forget(subscriber)
+        self._enqueue(Leave(subscriber, kept))
 
     async def submit(self, request: Request, *, bulk: bool = False) -> Updated | None:
         """Give a request its place in the FIFO and wait for its reply.
@@ -168,15 +172,38 @@ class Scheduler:
         if self._admitted >= self._config.queue_size:
             self.statistics.refused += 1
             raise TooManyRequests(f"Too many pending requests: {self._admitted} (scheduler.queue_size)")
+        if isinstance(request, Subscribe) and request.resume is not None:
+            return await self._return(request, request.resume)
         return await self._enqueue(request, bulk=bulk)
+
+    def _return(self, request: Subscribe, resume: Resume) -> asyncio.Future[Updated | None]:
+        """A client is back, perhaps before it was missed."""
+        owner = self.away.owner(resume.spuid)
+        if owner is None or resume.sequence is None:
+            return self._enqueue(replace(request, resume=None))
+        if owner != request.subscriber:
+            self.leave(owner, lost=True)
+            inbox = self.away.inbox(owner)
+            if inbox is not None and inbox.reaches(resume.spuid, resume.sequence):
+                self.away.hold(owner)
+                return self._enqueue(request, returns_to=owner)
+        return self._enqueue(replace(request, resume=Resume(resume.spuid, None)))
 
     def replay(self, change: Replay) -> asyncio.Future[Updated | None]:
         """Give a change of elsewhere its place; never refused, never too late: the caller bounds how many wait."""
         return self._enqueue(change)
 
-    def _enqueue(self, request: Request, *, bulk: bool = False) -> asyncio.Future[Updated | None]:
+    def _enqueue(
+        self, request: Request, *, bulk: bool = False, returns_to: SubscriberId | None = None
+    ) -> asyncio.Future[Updated | None]:
         now = time.monotonic()
-        job = _Job(request, self._loop.create_future(), now, now + self._config.timeout_s)
+        job = _Job(
+            request, self._loop.create_future(), now, now + self._config.timeout_s, returns_to=returns_to
+        )
+        self._give_place(job, bulk=bulk)
+        return job.future
+
+    def _give_place(self, job: _Job, *, bulk: bool = False) -> None:
         self._admitted += 1
         self._idle.clear()
         if bulk:
@@ -185,7 +212,6 @@ class Scheduler:
         else:
             self._enqueued += 1
             self._lane.submit(lambda: self._run_next(job))
-        return job.future
 
     async def query(self, query: Query, choose: Choose, *, compress: bool = False) -> Answer:
         """The answer to a query, its first bytes already there; close it when done.
@@ -310,11 +336,17 @@ class Scheduler:
             job, outcome = self._finished.popleft()
             self._admitted -= 1
             self._check_idle()
+            if job.returns_to is not None:
+                self.away.release(job.returns_to)
             if isinstance(outcome, BrokerError):
                 self._fail(job, outcome)
                 continue
-            for subscriber, message in outcome.messages:
-                self._put(subscriber, message)
+            if isinstance(job.request, Subscribe):
+                if not self._answered(job, job.request, outcome):
+                    continue
+            else:
+                for subscriber, message in outcome.messages:
+                    self._put(subscriber, message)
             self.statistics.notifications += len(outcome.messages)
             if outcome.reply is not None:
                 self.statistics.updates += 1
@@ -331,12 +363,35 @@ class Scheduler:
             job.future.set_exception(error)
             job.future.exception()  # a sender that has gone leaves it unread
 
-    def _put(self, subscriber: SubscriberId, message: Message) -> None:
+    def _answered(self, job: _Job, request: Subscribe, outcome: Outcome) -> bool:
+        """The answer to a subscribe; False where the request has gone back into the FIFO, to begin anew."""
+        ((subscriber, message),) = outcome.messages
+        if isinstance(message, Resumed):
+            change = self.away.hand_over(message.spuid, message.sequence)
+            if change is None:
+                job.request, job.returns_to = replace(request, resume=Resume(message.spuid, None)), None
+                self._give_place(job)
+                return False
+            message = Notification(message.spuid, message.alias, message.sequence + 1, change)
+        elif request.resume is not None:
+            self.away.ended(request.resume.spuid)
+        self._put(subscriber, message, begins=request.resumable)
+        return True
+
+    def _put(self, subscriber: SubscriberId, message: CoreMessage, *, begins: bool = False) -> None:
         inbox = self._inboxes.get(subscriber)
-        if inbox is None:
+        if inbox is None and not begins:
+            inbox = self.away.inbox(subscriber)
+        if inbox is None or isinstance(message, Resumed):
             return
         try:
+            if begins and isinstance(message, Notification):
+                inbox.begin(message)
+                self.away.own(message.spuid, subscriber)
+                return
             inbox.put(message)
+            if not isinstance(message, Notification) and message.spuid is not None:
+                self.away.ended(message.spuid)
         except Exception:
             log.exception(
                 "! %d: a message could not be taken", subscriber
@@ -351,6 +406,7 @@ class Scheduler:
             log.warning("! %d requests and %d queries were not finished", self._admitted, len(self._answers))
         for answer in list(self._answers):
             answer.close()
+        self.away.close()
         for inbox in list(self._inboxes.values()):
             inbox.finish()
         self._stopped = True

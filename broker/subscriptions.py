@@ -14,6 +14,7 @@ from triplewire.spu.naive import NaiveSpu
 from triplewire.spu.watching import Watching
 
 from .errors import TooManyRequests, UnknownSubscription
+from .heap import Heap
 from .held import Held
 from .model import Query, Subscribe, SubscriberId, Subscription
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from triplewire.spu.unit import Spu
 
     from .config import LimitsConfig
-    from .model import QuadDelta
+    from .model import Candidates, QuadDelta
 
 
 _NUMBER = attrgetter("number")
@@ -55,6 +56,7 @@ class Subscriptions:
         self._held: dict[Hashable, Held] = {}
         self._by_id: dict[str, tuple[Held, Case | None]] = {}
         self._by_subscriber: dict[SubscriberId, set[str]] = {}
+        self._heap = Heap()
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -80,13 +82,13 @@ class Subscriptions:
             if (query := one.example) is not None
         ]
 
-    def check_room(self, subscriber: SubscriberId) -> None:
-        """Refuse what would be one too many.
+    def check_room(self, subscriber: SubscriberId, instead_of: str | None = None) -> None:
+        """Refuse what would be one too many, where it does not come `instead_of` another one.
 
         Raises:
             TooManyRequests: with the limit that is reached.
         """
-        if len(self._by_id) >= self._limits.subscriptions:
+        if len(self._by_id) - (instead_of in self._by_id) >= self._limits.subscriptions:
             raise TooManyRequests(f"the broker holds {len(self._by_id)} subscriptions (limits.subscriptions)")
         if len(self._by_subscriber.get(subscriber, ())) >= self._limits.subscriptions_per_socket:
             raise TooManyRequests(
@@ -122,6 +124,7 @@ class Subscriptions:
         held.join(subscription, case)
         self._by_id[spuid] = held, case
         self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
+        self._heap.hold(len(self._by_id))
         return subscription
 
     def remove(self, spuid: str, subscriber: SubscriberId) -> None:
@@ -134,11 +137,33 @@ class Subscriptions:
             raise UnknownSubscription(f"there is no subscription {spuid:.200} on this connection")
         self._drop(spuid, subscriber)
 
-    def leave(self, subscriber: SubscriberId) -> int:
-        """End all subscriptions of a connection; how many."""
-        spuids = list(self._by_subscriber.get(subscriber, ()))
+    def take_over(self, request: Subscribe) -> bool:
+        """Give the subscription that a client is back for to its new connection; False where there is none such."""
+        assert request.resume is not None
+        spuid = request.resume.spuid
+        if spuid not in self._by_id or request.resume.sequence is None:
+            return False
+        held, case = self._by_id[spuid]
+        subscription = held.find(spuid, case)
+        if subscription.query != request.query:
+            return False
+        self._disown(spuid, subscription.subscriber)
+        self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
+        subscription.subscriber, subscription.alias = request.subscriber, request.alias
+        return True
+
+    def end_one(self, spuid: str) -> None:
+        """End a subscription, whoever owns it, where it is there."""
+        if spuid in self._by_id:
+            held, case = self._by_id[spuid]
+            self._drop(spuid, held.find(spuid, case).subscriber)
+
+    def leave(self, subscriber: SubscriberId, keep: frozenset[str] = frozenset()) -> int:
+        """End all subscriptions of a connection but those to keep; how many."""
+        spuids = self._by_subscriber.get(subscriber, set()) - keep
         for spuid in spuids:
             self._drop(spuid, subscriber)
+        self._heap.hold(len(self._by_id))
         return len(spuids)
 
     def end(self, held: Held) -> None:
@@ -146,7 +171,7 @@ class Subscriptions:
         for subscription in held.subscriptions:
             self._drop(subscription.spuid, subscription.subscriber)
 
-    def touched(self, delta: QuadDelta | None) -> list[Held]:
+    def touched(self, delta: QuadDelta | Candidates | None) -> list[Held]:
         """The units whose answer the change could touch, the oldest first; all of them where it is not known."""
         if delta is None or (delta and self._analyse is None):
             return list(self._held.values())
@@ -159,6 +184,9 @@ class Subscriptions:
             del self._held[held.key]
             if held.analysis is not None:
                 self._watching.remove(held, held.analysis)
+        self._disown(spuid, subscriber)
+
+    def _disown(self, spuid: str, subscriber: SubscriberId) -> None:
         mine = self._by_subscriber[subscriber]
         mine.discard(spuid)
         if not mine:

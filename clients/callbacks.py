@@ -3,8 +3,8 @@
 For first results: `on_first_results` alone.  For each change after them: `on_notification`, then `on_added` and
 `on_removed` where there are such rows (this is SEPA's order).  Rows are lists of mappings (`solutions.py`).
 
-After a lost connection the broker sends the whole answer again; the user hears of what is different, as of any other
-change, or nothing where nothing is.
+After a lost connection the broker tells what was missed, or the whole answer again; the user hears of what is
+different, as of any other change, or nothing where nothing is.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from .kept_answer import KeptAnswer
 from .solutions import Solution, solutions
 
 if TYPE_CHECKING:
-    from triplewire.broker.model import Query
+    from triplewire.broker.model import Query, Resume
 
     from .callbacks import Callbacks
 
@@ -47,7 +47,7 @@ class Waiter(Protocol):
 
 
 class LiveQuery:
-    """A subscription as its user sees it.  It outlives connections: only `spuid` is another one after each."""
+    """A subscription as its user sees it.  It outlives connections: at most `spuid` is another one after each."""
 
     def __init__(self, query: Query, alias: str | None, callbacks: Callbacks) -> None:
         self.query = query
@@ -56,6 +56,7 @@ class LiveQuery:
         self.state = State.WAITING
         self.spuid: str | None = None
         self.sequence = 0
+        self.heard: Resume | None = None  # of the connection that was lost: what was heard last
         self.answered = False  # whether first results were ever told
         self.label = ""  # the alias on the wire: unique on its connection, as the user's need not be
         self.kept = KeptAnswer()

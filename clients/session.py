@@ -4,7 +4,8 @@ A session outlives its connections.  Its driver tells it `opened`, `received(tex
 the users, and `outgoing()` hands out the texts that must be sent on the connection that is open now.
 
 The invariant: for each live query, first results plus every change told since is the answer at the broker as of the
-last message that was taken in.  A reconnection keeps it, because the new first results are told as their difference
+last message that was taken in.  A reconnection keeps it: the broker is told what was heard last, and tells all that
+was missed as one change; where it can't, or knows nothing of that, the new first results are told as their difference
 from the kept answer.
 
 Aliases on the wire are ours and unique in the session, so that an answer finds its question even where a user gives one alias
@@ -21,7 +22,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import BrokerMisbehaved, ConnectionLost, ProtocolError
-from triplewire.broker.model import Failure, Notification, Query, Unsubscribed
+from triplewire.broker.model import Failure, Notification, Query, Resume, Unsubscribed
 from triplewire.broker.wire.subscribe import (
     SubscribeMessage,
     UnsubscribeMessage,
@@ -51,6 +52,7 @@ class Session:
     ) -> None:
         self.reconnect = reconnect
         self.connected = False
+        self._trusted = True  # whether what we know is what the broker said
         self._authorization = authorization
         self._window = window
         self._live: dict[str, LiveQuery] = {}  # by label, in the order they were made
@@ -87,7 +89,7 @@ class Session:
 
     def opened(self) -> None:
         """There is a connection: every live query is asked for."""
-        self.connected = True
+        self.connected = self._trusted = True
         self._queued.clear()
         self._asked.clear()
         self._postponed.clear()
@@ -95,7 +97,7 @@ class Session:
             self._ask(live)
 
     def lost(self, error: ConnectionLost) -> list[Event]:
-        """The connection is gone, and at the broker every subscription with it."""
+        """The connection is gone; the broker may keep the subscriptions for a while, or end them with it."""
         self.connected = False
         self._by_spuid.clear()
         self._outgoing.clear()
@@ -104,6 +106,10 @@ class Session:
             if live.state is State.LEAVING:
                 events.append(self._end(live))
             elif self.reconnect:
+                if live.state is State.LIVE and live.spuid is not None:
+                    live.heard = Resume(live.spuid, live.sequence)
+                if not self._trusted:
+                    live.heard = None
                 live.state = State.WAITING
             else:
                 events.append(self._fail(live, error))
@@ -140,6 +146,7 @@ class Session:
         try:
             message = decode_broker(text)
         except ProtocolError as error:
+            self._trusted = False
             raise BrokerMisbehaved(str(error)) from error
         match message:
             case Notification():
@@ -162,6 +169,7 @@ class Session:
                 self._say_goodbye(live)
             return []
         live.state = State.LIVE
+        live.heard = None
         live.spuid = message.spuid
         self._arrived(live)
         return self._taken_in(live, message)
@@ -169,7 +177,9 @@ class Session:
     def _answered(self, message: Notification) -> LiveQuery | None:
         """The live query whose subscribe this answers; a stray notification of one that has ended answers none."""
         live = self._live.get(message.alias or "")
-        if live is None or message.sequence != 0 or live.state is State.LIVE:
+        if live is None or live.state is State.LIVE:
+            return None
+        if message.sequence != 0 and Resume(message.spuid, message.sequence - 1) != live.heard:
             return None
         self._by_spuid[message.spuid] = live
         return live
@@ -180,7 +190,7 @@ class Session:
             live.answered = True
             change = live.kept.apply(message.delta)
             return [FirstResults(live, replace(message, alias=live.alias, delta=change))]
-        # Sequence 0 again: this is the whole answer, after a reconnection or because the broker starts it anew.
+        # Sequence 0 again: this is the whole answer, as after a reconnection the broker did not know us any more.
         change = live.kept.apply(message.delta) if message.sequence else live.kept.replace(message.delta)
         return [Changed(live, replace(message, alias=live.alias, delta=change))] if change else []
 
@@ -223,7 +233,8 @@ class Session:
             label = next(iter(self._queued))
             live = self._queued.pop(label)
             self._asked.add(label)
-            self._outgoing.append(encode_client(SubscribeMessage(live.query, label, self._token())))
+            said = SubscribeMessage(live.query, label, self._token(), self.reconnect, live.heard)
+            self._outgoing.append(encode_client(said))
 
     def _arrived(self, live: LiveQuery) -> None:
         """Its subscribe is no longer on its way, or nobody waits for it any more."""

@@ -32,7 +32,7 @@ class Changes(Protocol):
         """
 
     def after(self, delta: QuadDelta | None, dataset: Dataset) -> tuple[Counter[Row], Counter[Row]]:
-        """The rows that came, and those that went, with the update just written; no row is in both.
+        """The rows that came, and those that went, with the update just written; a row may be in both, and cancels.
 
         Raises:
             BrokerError: the query can't be evaluated.

@@ -61,7 +61,7 @@ class Watching(Generic[K]):
         return found
 
     def _with_graphs(self, graphs: Iterable[NamedNode]) -> dict[K, None]:
-        found = {}
+        found: dict[K, None] = {}
         for key, occurrences in self._by_graphs.items():
             if any(one.matches_graph(graph) for graph in graphs for one in occurrences):
                 found[key] = None

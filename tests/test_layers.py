@@ -10,12 +10,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("broker", "clients", "conf", "gates", "jsap", "spu")
 
-VOCABULARY = ("broker.model", "broker.errors", "broker.tokens", "broker.wire")
+VOCABULARY = ("broker.model", "broker.errors", "broker.names", "broker.tokens", "broker.wire")
 SETTINGS = ("broker.config", "broker.jpar")
 # Changes to texts, and what is read out of them.
 TEXTS = ("broker.complexity", "broker.guard", "broker.prologues", "broker.remote", "broker.texts")
 # From an update's text to its exact change.
 PLAN = (
+    "broker.candidates",
     "broker.canonical",
     "broker.delta_writer",
     "broker.loading",
@@ -35,6 +36,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.model": (),
     "broker.errors": (),
     "broker.tokens": (),
+    "broker.names": ("broker.tokens",),
     "broker.wire": VOCABULARY,
     "broker.jpar": ("broker.errors",),
     "broker.config": ("broker.errors", "broker.jpar"),
@@ -53,14 +55,17 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "broker.threads",
     ),
     "broker.readers": (*VOCABULARY, "broker.journal.quad_lines", "broker.threads"),
+    "broker.heap": (),
     "broker.held": (*VOCABULARY, "spu"),
-    "broker.subscriptions": (*VOCABULARY, "broker.config", "broker.held", "spu"),
+    "broker.subscriptions": (*VOCABULARY, "broker.config", "broker.heap", "broker.held", "spu"),
     "broker.core": (*VOCABULARY, *STORE, "broker.held", "broker.subscriptions", "spu"),
     "broker.threads": (),
     "broker.answer": (*VOCABULARY, "broker.threads"),
-    "broker.scheduler": (*VOCABULARY, *STORE, "broker.core", "broker.answer", "broker.threads"),
+    "broker.away": (*VOCABULARY, "broker.config"),
+    "broker.composition": ("broker.model",),
+    "broker.scheduler": (*VOCABULARY, *STORE, "broker.away", "broker.core", "broker.answer", "broker.threads"),
     "spu": VOCABULARY,
-    "gates": (*VOCABULARY, "broker.config", "broker.scheduler", "broker.answer"),
+    "gates": (*VOCABULARY, "broker.config", "broker.composition", "broker.scheduler", "broker.answer"),
     "gates.journal": (*VOCABULARY, "gates", "broker.config", "broker.scheduler", *KEPT),
     "jsap": VOCABULARY,
     "clients": (*VOCABULARY, "jsap"),
@@ -70,7 +75,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "clients.cli_load": (*VOCABULARY, "jsap", "clients", "broker.dataset"),
     "conf": (*VOCABULARY, "jsap", "clients"),
 }
-ASYNCIO = ("gates", "clients", "conf", "broker.scheduler", "broker.answer", "broker.app")
+ASYNCIO = ("gates", "clients", "conf", "broker.away", "broker.scheduler", "broker.answer", "broker.app")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 import websockets
 from support.running import RunningBroker
+from support.stub_endpoint import Stub
 
 pytestmark = pytest.mark.xdist_group("stores")
 EX = "PREFIX ex: <http://example.org/> "
@@ -101,6 +102,38 @@ def test_formats(any_broker, accept):
         headers={"Accept": "application/ld+json"},
     )
     assert triples.json()
+
+
+@pytest.mark.parametrize(("routing", "evaluations"), [("true", 1), ("false", 20)])
+async def test_what_a_remote_endpoint_is_asked(routing, evaluations):
+    """An update evaluates the one query of twenty that it touches, or, without routing, all of them."""
+    stub = Stub()
+    broker = RunningBroker.start(
+        f"--set=store.query_endpoint={stub.url}/query",
+        f"--set=store.update_endpoint={stub.url}/update",
+        f"--set=store.endpoint_routing={routing}",
+        memory=False,
+    )
+    try:
+        async with websockets.connect(broker.ws) as socket:
+            for number in range(20):
+                query = f"{EX} SELECT ?x {{ ex:s{number} ex:p ?x }}"
+                await socket.send(json.dumps({"subscribe": {"sparql": query, "alias": str(number)}}))
+                await socket.recv()
+            stub.asked.clear()
+            stub.answer = (200, stub.answer[1], stub.answer[2].replace('"1"', '"2"'))
+            response = httpx.post(
+                f"{broker.http}/update?quads", data={"update": f"{EX} INSERT DATA {{ ex:s7 ex:p 2 }}"}
+            )
+            assert response.status_code == 200
+            assert "quads" not in response.json(), "what may have changed is not told as what has"
+            told = json.loads(await socket.recv())["notification"]
+        assert [path for _, path, *_ in stub.asked].count("/update") == 1
+        assert [path for _, path, *_ in stub.asked].count("/query") == evaluations
+        assert (told["alias"], told["sequence"]) == ("7" if routing == "true" else "0", 1)
+    finally:
+        broker.stop()
+        stub.close()
 
 
 def test_what_is_on_disk_outlives_the_process(tmp_path):

@@ -129,12 +129,12 @@ def encode_rows(variables: tuple[str, ...], rows: Iterable[Row]) -> str:
     return f'{{"head":{{"vars":[{head}]}},"results":{{"bindings":[{bindings}]}}}}'
 
 
-def encode_delta(delta: BindingsDelta) -> str:
+def encode_delta(delta: BindingsDelta) -> bytes:
     """The two members `addedResults` and `removedResults`, in full shape; encoded once for one delta."""
     if not delta.encoded:
         added = encode_rows(delta.vars, delta.added.elements())
         removed = encode_rows(delta.vars, delta.removed.elements())
-        delta.encoded.append(f'"addedResults":{added},"removedResults":{removed}')
+        delta.encoded.append(f'"addedResults":{added},"removedResults":{removed}'.encode())
     return delta.encoded[0]
 
 

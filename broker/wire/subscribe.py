@@ -2,7 +2,7 @@
 
 ::
 
-    client   {"subscribe":{"sparql":..,"alias"?,"default-graph-uri"?,"named-graph-uri"?,"authorization"?}}
+    client   {"subscribe":{"sparql":..,"alias"?,"default-graph-uri"?,"named-graph-uri"?,"authorization"?,"resume"?}}
              {"unsubscribe":{"spuid":..,"authorization"?}}
     broker   {"notification":{"spuid","alias"?,"sequence","addedResults","removedResults"}}
              {"unsubscribed":{"spuid"}}
@@ -10,19 +10,26 @@
 
 Real clients send more: an alias of null, graphs as one string, a token beside `subscribe` (sepy), kilobytes of foreign
 members (sepa-js).  What is not known is not looked at.  The codes of the errors are those of SEPA's engine.
+
+`resume` is ours: `{}` says that the client can resume the subscription after a lost connection, and
+`{"spuid":..,"sequence":n}` that it is back and saw the notification n last.  The answer is the notification n + 1 with
+all that it missed, or, where that can't be had, first results as ever.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from json.encoder import encode_basestring as quoted
 from typing import Any, TypeAlias
 
 from triplewire.broker.errors import BrokerRefused, ProtocolError
-from triplewire.broker.model import Failure, Notification, Query, Unsubscribed
+from triplewire.broker.model import Failure, Notification, Query, Resume, Unsubscribed
 
 from .results import decode_delta, encode_delta
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,8 @@ class SubscribeMessage:
     query: Query
     alias: str | None = None
     authorization: str | None = None
+    resumable: bool = False
+    resume: Resume | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,18 @@ def _subscribe(document: dict[str, Any]) -> SubscribeMessage:
     if not isinstance(sparql, str):
         raise MessageError("Exception", "sparql member not found: subscribe.sparql must be a string", alias)
     query = Query(sparql, _graphs(body, "default-graph-uri", alias), _graphs(body, "named-graph-uri", alias))
-    return SubscribeMessage(query, alias, _token(document, body))
+    resume = body.get("resume")
+    return SubscribeMessage(query, alias, _token(document, body), isinstance(resume, dict), _resume(resume))
+
+
+def _resume(found: Any) -> Resume | None:
+    """What the client held; anything that is not understood is a client that begins."""
+    if not isinstance(found, dict):
+        return None
+    spuid, sequence = found.get("spuid"), found.get("sequence")
+    if not isinstance(spuid, str) or not isinstance(sequence, int) or isinstance(sequence, bool):
+        return None
+    return Resume(spuid, sequence)
 
 
 def _unsubscribe(document: dict[str, Any]) -> UnsubscribeMessage:
@@ -133,15 +153,26 @@ def _token(document: dict[str, Any], body: dict[str, Any]) -> str | None:
 
 def encode_broker(message: BrokerMessage) -> str:
     """The text that tells a client `message`."""
+    return broker_bytes(message).decode()
+
+
+def broker_bytes(message: BrokerMessage) -> bytes:
+    """The same in UTF-8: of a notification only what is the subscriber's own is made, the rows are encoded once."""
     if isinstance(message, Notification):
-        alias = f',"alias":{quoted(message.alias)}' if message.alias is not None else ""
-        return (
-            f'{{"notification":{{"spuid":{quoted(message.spuid)}{alias},"sequence":{message.sequence},'
-            f"{encode_delta(message.delta)}}}}}"
-        )
+        alias = "" if message.alias is None else f',"alias":{quoted(message.alias)}'
+        own = f'{{"notification":{{"spuid":{quoted(message.spuid)}{alias},"sequence":{message.sequence},'
+        return b"%b%b}}" % (utf8(own), encode_delta(message.delta))
     if isinstance(message, Unsubscribed):
-        return f'{{"unsubscribed":{{"spuid":{quoted(message.spuid)}}}}}'
-    return encode_failure(message)
+        return utf8(f'{{"unsubscribed":{{"spuid":{quoted(message.spuid)}}}}}')
+    return utf8(encode_failure(message))
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a JSON text; half a surrogate pair (a client's alias may be one) stays the escape it came as."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def encode_failure(failure: Failure) -> str:
@@ -164,6 +195,10 @@ def encode_client(message: ClientMessage) -> str:
         body: dict[str, Any] = {"spuid": message.spuid}
         return json.dumps({"unsubscribe": body | _said(message)}, ensure_ascii=False)
     body = {"sparql": message.query.sparql}
+    if message.resume is not None:
+        body["resume"] = {"spuid": message.resume.spuid, "sequence": message.resume.sequence}
+    elif message.resumable:
+        body["resume"] = {}
     if message.query.default_graphs:
         body["default-graph-uri"] = list(message.query.default_graphs)
     if message.query.named_graphs:

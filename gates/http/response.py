@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import BrokerError, MethodNotAllowed, Overloaded
 from triplewire.broker.model import Failure
-from triplewire.broker.wire.subscribe import encode_failure
-from triplewire.gates.outbox import utf8
+from triplewire.broker.wire.subscribe import encode_failure, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

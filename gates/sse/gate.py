@@ -2,6 +2,9 @@
 
 Each event's data is a notification as WebSocket clients get it, its id `<spuid>#<sequence>`.  What is wrong before the
 first results is an HTTP error; later an event of type `error`.  Comments keep a silent connection open.
+
+A client that comes back with the id of the last event that it saw, as EventSource does by itself, is told what it
+missed, as one event; where that can't be had, its first results again.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import MethodNotAllowed, NotAcceptable
-from triplewire.broker.model import Failure, Notification, Subscribe
+from triplewire.broker.model import Failure, Notification, Resume, Subscribe
 from triplewire.broker.wire.media import essence
-from triplewire.gates.outbox import Outbox, SlowSubscriber, utf8
+from triplewire.broker.wire.subscribe import utf8
+from triplewire.gates.outbox import Outbox, SlowSubscriber, TakenOver
 from triplewire.gates.sparql.query import read_query
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from triplewire.broker.scheduler import Scheduler
     from triplewire.gates.http.request import HttpRequest
     from triplewire.gates.http.response import HttpResponse
+    from triplewire.gates.outbox import Batch
 
 log = logging.getLogger("triplewire.gates.sse")
 
@@ -60,21 +65,23 @@ class EventGate:
         subscriber = self._scheduler.join(outbox)
         try:
             alias = request.parameters().one("alias")
-            await self._scheduler.submit(Subscribe(query, subscriber, alias))
+            resumable = self._limits.resume_s > 0
+            await self._scheduler.submit(Subscribe(query, subscriber, alias, resumable, _resume(request)))
             log.info("= %d opened", subscriber)
             await response.start(200, f"{EVENT_STREAM}; charset=utf-8", _HEADERS)
             await self._follow(request, response, outbox)
         finally:
-            self._scheduler.leave(subscriber)
+            # HTTP has no goodbye: one that hangs up may come back.
+            self._scheduler.leave(subscriber, lost=True)
             log.info("= %d closed", subscriber)
 
     async def _follow(self, request: HttpRequest, response: HttpResponse, outbox: Outbox) -> None:
         lock = asyncio.Lock()
 
-        async def send(message: Message, text: str) -> None:
+        async def send(batch: Batch) -> None:
             async with lock:
-                await response.chunk(_event(message, text))
-            if isinstance(message, Failure):
+                await response.chunk(b"".join([_event(message, text) for message, text in batch]))
+            if isinstance(batch[-1][0], Failure):
                 outbox.finish()  # the subscription has ended, and was all there is
 
         tasks = [
@@ -92,6 +99,8 @@ class EventGate:
             if isinstance(error, SlowSubscriber | TimeoutError):
                 log.warning("! a subscriber is slow and is cut: %s", error)
                 request.abort()
+            elif isinstance(error, TakenOver):
+                request.abort()
             elif error is not None:
                 raise error
         with contextlib.suppress(asyncio.CancelledError):
@@ -106,8 +115,17 @@ class EventGate:
                 await response.chunk(b": still here\n\n")
 
 
-def _event(message: Message, text: str) -> bytes:
+def _resume(request: HttpRequest) -> Resume | None:
+    """What the client saw last; an id that is not one of ours is passed over."""
+    last = request.header("last-event-id") or request.parameters().one("last-event-id") or ""
+    spuid, separator, sequence = last.rpartition("#")
+    if not separator or not (sequence.isascii() and sequence.isdigit()):
+        return None
+    return Resume(spuid, int(sequence)) if len(sequence) < 20 else None
+
+
+def _event(message: Message, text: bytes) -> bytes:
     if isinstance(message, Notification):
-        return utf8(f"id: {message.spuid}#{message.sequence}\ndata: {text}\n\n")
-    name = "error" if isinstance(message, Failure) else "message"
-    return utf8(f"event: {name}\ndata: {text}\n\n")
+        return b"id: %b#%d\ndata: %b\n\n" % (utf8(message.spuid), message.sequence, text)
+    name = b"error" if isinstance(message, Failure) else b"message"
+    return b"event: %b\ndata: %b\n\n" % (name, text)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
     ("uptime_s", "uptime_seconds", False, "Since the broker started"),
     ("subscriptions", "subscriptions", False, "Subscriptions that are held"),
+    ("away", "subscriptions_away", False, "Subscriptions of lost connections, whose clients may come back"),
     ("units", "units", False, "Different queries among the subscriptions"),
     ("sockets", "subscribers", False, "Connections that can hold subscriptions"),
     (

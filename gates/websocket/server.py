@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
+from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from triplewire.broker.errors import BrokerError
-from triplewire.gates.outbox import SlowSubscriber, utf8
+from triplewire.gates.outbox import SlowSubscriber, TakenOver
 
 from .session import Session
 
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
     from triplewire.broker.config import LimitsConfig, PathsConfig, WebSocketConfig
-    from triplewire.broker.model import Message
     from triplewire.broker.scheduler import Scheduler
+    from triplewire.gates.outbox import Batch
 
 log = logging.getLogger("triplewire.gates.websocket")
 
 # In the range for applications (RFC 6455, 7.4.2): the client did not read; it may come back.
 CLOSE_SLOW = 4008
+# What a client closes with when it is done: normally, going away, or without a code (RFC 6455, 7.4.1).
+_GOODBYES = frozenset({1000, 1001, 1005})
 _SPEAKS_WEBSOCKET = (
     "This port speaks WebSocket: subscribe at ws://<host>:<this port>/subscribe.\n"
     "SPARQL over HTTP, and a page that tells more, are on the HTTP port.\n"
@@ -148,7 +151,7 @@ class WebSocketGate:
             log.exception("! %d", session.subscriber)
             raise  # the library closes with 1011
         finally:
-            session.close()
+            session.close(lost=not _said_goodbye(connection))
             writer.cancel()
             log.info("= %d closed with %s", session.subscriber, connection.close_code)
 
@@ -159,9 +162,11 @@ class WebSocketGate:
         return f"subscriptions are at {self._path}, not at {path:.100}"
 
     async def _write(self, session: Session, connection: ServerConnection) -> None:
-        async def send(_: Message, text: str) -> None:
-            log.debug("> %d %.75s", session.subscriber, text)
-            await connection.send(utf8(text), text=True)
+        def send(batch: Batch) -> Awaitable[None] | None:
+            if log.isEnabledFor(logging.DEBUG):
+                for _, text in batch:
+                    log.debug("> %d %.75s", session.subscriber, text.decode())
+            return _sent(connection, [text for _, text in batch])
 
         try:
             await session.outbox.run(send)
@@ -170,9 +175,36 @@ class WebSocketGate:
         except SlowSubscriber as error:
             log.warning("! %d is slow and is closed: %s", session.subscriber, error)
             await _close_slow(connection)
+        except TakenOver:
+            log.info("= %d is back on another connection", session.subscriber)
+            connection.transport.abort()
         except Exception:
             log.exception("! %d", session.subscriber)
             connection.transport.abort()  # better gone than silent
+
+
+def _sent(connection: ServerConnection, texts: list[bytes]) -> Awaitable[None] | None:
+    """What `connection.send` does for one message, for all at once, and in one write to the socket.
+
+    Returns what to wait for, if anything; it raises ConnectionClosed.
+    """
+    protocol = connection.protocol
+    if protocol.state is not State.OPEN:
+        return _drained(connection)
+    for text in texts:
+        protocol.send_text(text)
+    connection.transport.write(b"".join(protocol.data_to_send()))
+    return _drained(connection) if connection.paused else None
+
+
+async def _drained(connection: ServerConnection) -> None:
+    async with connection.send_context():
+        pass
+
+
+def _said_goodbye(connection: ServerConnection) -> bool:
+    said = connection.protocol.close_rcvd
+    return said is not None and said.code in _GOODBYES
 
 
 async def _close_slow(connection: ServerConnection) -> None:

@@ -29,6 +29,7 @@ class Session:
 
     def __init__(self, scheduler: Scheduler, limits: LimitsConfig, *, wrong_path: str | None = None) -> None:
         self._scheduler = scheduler
+        self._limits = limits
         self._wrong_path = wrong_path
         self.outbox = Outbox(limits)
         self.subscriber = scheduler.join(self.outbox)
@@ -54,14 +55,15 @@ class Session:
             status = 500 if isinstance(error, Overloaded) else error.status
             self._tell(error.code, status, error.description, said.alias)
 
-    def close(self) -> None:
-        """The connection is gone, and its subscriptions with it."""
-        self._scheduler.leave(self.subscriber)
+    def close(self, *, lost: bool = False) -> None:
+        """The connection is gone, and its subscriptions with it; where it was `lost`, the client may come back."""
+        self._scheduler.leave(self.subscriber, lost=lost)
         self.outbox.finish()
 
     def _request(self, said: ClientMessage) -> Subscribe | Unsubscribe:
         if isinstance(said, SubscribeMessage):
-            return Subscribe(said.query, self.subscriber, said.alias)
+            resumable = said.resumable and self._limits.resume_s > 0
+            return Subscribe(said.query, self.subscriber, said.alias, resumable, said.resume)
         return Unsubscribe(said.spuid, self.subscriber)
 
     def _tell(self, code: str, status: int, description: str, alias: str | None) -> None:

@@ -7,7 +7,7 @@ import threading
 import pytest
 from support.stores import File, remote
 
-from triplewire.broker.errors import EndpointError, RequestError
+from triplewire.broker.errors import EndpointError, RequestError, StoreError
 from triplewire.broker.model import GraphEdit, GraphWrite, Query, Update
 from triplewire.broker.wire.media import CSV, JSON, TURTLE
 
@@ -24,6 +24,12 @@ WAYS = {
     "has_graph": lambda store: store.has_graph("http://x/g"),
     "write_graph": lambda store: store.write_graph(GraphWrite(GraphEdit.REPLACE, None)),
 }
+
+
+def test_an_address_that_is_none():
+    """The start says so."""
+    with pytest.raises(StoreError, match="no URL of an endpoint"):
+        remote("http://[::1/query", "http://127.0.0.1:9/u")
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -71,7 +71,7 @@ def test_first_results_are_the_answer_in_its_order(found):
 def test_the_encoded_form_is_no_part_of_a_delta():
     """Two deltas are equal whether or not one was sent already."""
     one, two = (BindingsDelta(VARS, Counter([(None,)]), Counter()) for _ in range(2))
-    one.encoded.append("x")
+    one.encoded.append(b"x")
     assert one == two
     assert "encoded" not in repr(one)
     assert two.encoded == []

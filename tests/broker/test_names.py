@@ -9,8 +9,8 @@ from pyoxigraph import Store
 from support.sparql_strategies import data_blocks, queries
 
 from triplewire.broker.model import Query
+from triplewire.broker.names import in_full
 from triplewire.spu.analysis import analyse
-from triplewire.spu.analysis.names import in_full
 
 DECLARED = (("xsd", "http://www.w3.org/2001/XMLSchema#"),)
 P = "PREFIX : <http://e/> PREFIX s: <http://s/> "

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from triplewire.broker.config import LimitsConfig
 from triplewire.broker.errors import TooManyRequests, UnknownSubscription
-from triplewire.broker.model import QuadDelta, Query, Subscribe
+from triplewire.broker.model import QuadDelta, Query, Resume, Subscribe
 from triplewire.broker.subscriptions import Subscriptions
 
 ONE, TWO = Query("ASK { 1 }"), Query("ASK { 2 }")
@@ -135,6 +135,27 @@ def test_a_change_of_nothing_touches_nobody():
     assert len(held) == 0
 
 
+def test_what_comes_instead_of_another_needs_no_room():
+    """limits.subscriptions counts it once."""
+    held = subscriptions(subscriptions=1)
+    spuid = subscribe(held, ONE, 1).spuid
+    with pytest.raises(TooManyRequests):
+        held.check_room(2)
+    with pytest.raises(TooManyRequests):
+        held.check_room(2, "unknown")
+    held.check_room(2, spuid)
+
+
+@pytest.mark.parametrize("resume", [Resume("unknown", 0), Resume("", None)])
+def test_only_what_is_there_can_be_taken_over(resume):
+    """And only where it is known what its client saw last."""
+    held = subscriptions()
+    spuid = subscribe(held, ONE, 1).spuid
+    resume = resume if resume.spuid else Resume(spuid, None)
+    assert not held.take_over(Subscribe(ONE, 2, None, resumable=True, resume=resume))
+    held.remove(spuid, 1)
+
+
 class Bookkeeping(RuleBasedStateMachine):
     """Any order of subscribing, ending and leaving, against a plain list."""
 
@@ -163,6 +184,31 @@ class Bookkeeping(RuleBasedStateMachine):
         mine = [one for one in self.model if one.subscriber == subscriber]
         assert self.held.leave(subscriber) == len(mine)
         self.model = [one for one in self.model if one not in mine]
+
+    @rule(data=st.data(), subscriber=st.integers(1, 3))
+    def leave_but_some(self, data, subscriber):
+        """What is to be kept stays its own."""
+        mine = [one for one in self.model if one.subscriber == subscriber]
+        kept = data.draw(st.frozensets(st.sampled_from([one.spuid for one in mine]))) if mine else frozenset()
+        assert self.held.leave(subscriber, kept) == len(mine) - len(kept)
+        self.model = [one for one in self.model if one.subscriber != subscriber or one.spuid in kept]
+
+    @rule(data=st.data(), query=st.sampled_from([ONE, TWO]), subscriber=st.integers(1, 3))
+    def take_over(self, data, query, subscriber):
+        """One with that query; to the other it is not there."""
+        if self.model:
+            one = data.draw(st.sampled_from(self.model))
+            request = Subscribe(query, subscriber, "new", resumable=True, resume=Resume(one.spuid, 0))
+            assert self.held.take_over(request) == (one.query == query)
+            assert (one.subscriber == subscriber and one.alias == "new") or one.query != query
+
+    @rule(data=st.data())
+    def end_one(self, data):
+        if self.model:
+            one = data.draw(st.sampled_from(self.model))
+            self.model.remove(one)
+            self.held.end_one(one.spuid)
+            self.held.end_one(one.spuid)
 
     @rule(query=st.sampled_from([ONE, TWO]))
     def end(self, query):

@@ -4,7 +4,15 @@ import pytest
 from pyoxigraph import Literal
 
 from triplewire.broker.errors import BrokerMisbehaved, BrokerRefused, ConnectionLost
-from triplewire.broker.model import Bindings, BindingsDelta, Failure, Notification, Query, Unsubscribed
+from triplewire.broker.model import (
+    Bindings,
+    BindingsDelta,
+    Failure,
+    Notification,
+    Query,
+    Resume,
+    Unsubscribed,
+)
 from triplewire.broker.wire.subscribe import (
     SubscribeMessage,
     UnsubscribeMessage,
@@ -29,6 +37,10 @@ def session():
 
 def outgoing(session):
     return [decode_client(text) for text in session.outgoing()]
+
+
+def asked(label, resume=None):
+    return SubscribeMessage(QUERY, label, None, resumable=True, resume=resume)
 
 
 def answer(session, label, spuid, *rows):
@@ -56,7 +68,7 @@ def test_a_subscribe_says_the_query_and_its_dataset(session):
     """With the alias."""
     session.subscribe(QUERY, "mine", Callbacks())
 
-    assert outgoing(session) == [SubscribeMessage(QUERY, "mine")]
+    assert outgoing(session) == [asked("mine")]
     assert outgoing(session) == []
 
 
@@ -70,7 +82,7 @@ def test_before_there_is_a_connection_nothing_is_said():
     session.opened()
 
     assert before == []
-    assert outgoing(session) == [SubscribeMessage(QUERY, "a"), SubscribeMessage(QUERY, "b")]
+    assert outgoing(session) == [asked("a"), asked("b")]
 
 
 def test_first_results_come_once(session):
@@ -138,7 +150,7 @@ def test_what_was_not_sent_on_one_connection_is_not_sent_on_the_next(session):
     session.lost(LOST)
     session.opened()
 
-    assert outgoing(session) == [SubscribeMessage(QUERY, "new")]
+    assert outgoing(session) == [asked("new")]
 
 
 def test_a_message_for_nobody_is_passed_over(session):
@@ -261,7 +273,7 @@ def test_after_a_reconnection_only_the_difference_is_told(session):
 
     assert session.lost(LOST) == []
     session.opened()
-    assert outgoing(session) == [SubscribeMessage(QUERY, "mine")]
+    assert outgoing(session) == [asked("mine", Resume("spuid:mine", 0))]
     (changed,) = answer(session, "mine", "spuid:new", THREE, ONE)
 
     assert isinstance(changed, Changed)
@@ -359,7 +371,7 @@ def test_a_busy_broker_is_asked_again_for_what_was_there_before(session, code, s
     assert session.postponed
     session.ask_again()
     assert not session.postponed
-    assert outgoing(session) == [SubscribeMessage(QUERY, "mine")]
+    assert outgoing(session) == [asked("mine", Resume("spuid:mine", 0))]
     answer(session, "mine", "spuid:new", ONE)
     assert live.state is State.LIVE
 
@@ -478,3 +490,96 @@ def test_an_older_broker_may_leave_the_removed_side_empty(session):
 
     assert first.live is live
     assert len(first.notification.delta.added) == 1
+
+
+# --- the broker kept the subscription ---------------------------------------------------------------------------
+
+
+def resumed(session, spuid, sequence, added=(), removed=()):
+    delta = BindingsDelta.between(("x",), Bindings((), removed).bag(), Bindings((), added).bag())
+    return session.received(encode_broker(Notification(spuid, "mine", sequence, delta)))
+
+
+def test_what_was_missed_comes_as_one_change(session):
+    """Under the spuid that it had, with the number after the last."""
+    live = subscribe(session, "mine", ONE)
+    change(session, "spuid:mine", 1, [TWO])
+    session.lost(LOST)
+    session.opened()
+
+    assert outgoing(session) == [asked("mine", Resume("spuid:mine", 1))]
+    (changed,) = resumed(session, "spuid:mine", 2, [THREE], [ONE])
+    (next_,) = change(session, "spuid:mine", 3, [ONE])
+
+    assert isinstance(changed, Changed)
+    assert changed.notification.delta == BindingsDelta(
+        ("x",), Bindings((), (THREE,)).bag(), Bindings((), (ONE,)).bag()
+    )
+    assert (changed.notification.sequence, next_.notification.sequence) == (2, 3)
+    assert (live.state, live.spuid, live.sequence) == (State.LIVE, "spuid:mine", 3)
+    assert {row["x"].value for row in live.answer} == {"1", "2", "3"}
+
+
+def test_whoever_missed_nothing_is_told_nothing(session):
+    """The empty answer to its subscribe is for us."""
+    live = subscribe(session, "mine", ONE)
+    session.lost(LOST)
+    session.opened()
+
+    assert resumed(session, "spuid:mine", 1) == []
+    assert (live.state, live.sequence) == (State.LIVE, 1)
+
+
+def test_what_was_heard_is_said_again_on_each_connection(session):
+    """Until the broker has answered."""
+    subscribe(session, "mine", ONE)
+    for _ in range(3):
+        session.lost(LOST)
+        session.opened()
+        assert outgoing(session) == [asked("mine", Resume("spuid:mine", 0))]
+
+
+@pytest.mark.parametrize(("spuid", "sequence"), [("spuid:mine", 5), ("spuid:other", 1)])
+def test_an_answer_that_does_not_follow_on_is_passed_over(session, spuid, sequence):
+    """It would not add up."""
+    live = subscribe(session, "mine", ONE)
+    session.lost(LOST)
+    session.opened()
+
+    assert resumed(session, spuid, sequence, [TWO]) == []
+    assert live.state is State.WAITING
+
+
+def test_after_nonsense_the_answer_is_asked_for_anew(session):
+    """What we know may be wrong."""
+    subscribe(session, "mine", ONE)
+    with pytest.raises(BrokerMisbehaved):
+        session.received("nonsense")
+    session.lost(LOST)
+    session.opened()
+    assert outgoing(session) == [asked("mine")]
+    answer(session, "mine", "spuid:new", ONE)
+    session.lost(LOST)
+    session.opened()
+    assert outgoing(session) == [asked("mine", Resume("spuid:new", 0))]
+
+
+def test_a_resumed_one_that_is_let_go_meanwhile_is_unsubscribed(session):
+    """By the spuid that it has."""
+    live = subscribe(session, "mine", ONE)
+    session.lost(LOST)
+    session.opened()
+    session.outgoing()
+    session.unsubscribe(live)
+
+    assert resumed(session, "spuid:mine", 1, [TWO]) == []
+    assert outgoing(session) == [UnsubscribeMessage("spuid:mine", "mine")]
+
+
+def test_without_reconnection_there_is_nothing_to_resume():
+    """The broker need not keep anything."""
+    session = Session(reconnect=False)
+    session.opened()
+    session.subscribe(QUERY, "mine", Callbacks())
+
+    assert outgoing(session) == [SubscribeMessage(QUERY, "mine")]

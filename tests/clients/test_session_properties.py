@@ -26,6 +26,7 @@ class ModelBroker:
     def __init__(self):
         self.answers = {query: Counter() for query in QUERIES}
         self.held = {}
+        self.lost = {}  # of lost connections: the query, and of each number the answer after it
         self.to_client = deque()
         self.busy = 0
         self.made = 0
@@ -38,26 +39,36 @@ class ModelBroker:
         elif self.busy:
             self.busy -= 1
             self.tell(Failure("too_many_requests", 500, "later", message.alias))
+        elif message.resume is not None and message.resume.spuid in self.lost:
+            self.resume(message.resume, message.alias)
         else:
             self.made += 1
-            spuid = f"spuid:{self.made}"
-            self.held[spuid] = [message.query.sparql, 0]
-            rows = tuple(self.answers[message.query.sparql].elements())
+            spuid, query = f"spuid:{self.made}", message.query.sparql
+            self.held[spuid] = [query, [self.answers[query]]]
+            rows = tuple(self.answers[query].elements())
             self.tell(Notification(spuid, message.alias, 0, BindingsDelta.first(Bindings(("x", "y"), rows))))
+
+    def resume(self, resume, alias):
+        query, known = self.lost.pop(resume.spuid)
+        assert 0 <= resume.sequence < len(known)
+        missed = BindingsDelta.between(("x", "y"), known[resume.sequence], self.answers[query])
+        self.held[resume.spuid] = [query, [*known[: resume.sequence + 1], self.answers[query]]]
+        self.tell(Notification(resume.spuid, alias, resume.sequence + 1, missed))
 
     def change(self, query, after):
         delta = BindingsDelta.between(("x", "y"), self.answers[query], after)
         self.answers[query] = after
         for spuid, place in self.held.items():
             if place[0] == query and delta:
-                place[1] += 1
-                self.tell(Notification(spuid, None, place[1], delta))
+                place[1].append(after)
+                self.tell(Notification(spuid, None, len(place[1]) - 1, delta))
 
     def tell(self, message):
         self.to_client.append(encode_broker(message))
 
-    def hang_up(self):
-        self.held.clear()
+    def hang_up(self, keeps):
+        self.lost = self.held | self.lost if keeps else {}
+        self.held = {}
         self.to_client.clear()
 
 
@@ -130,9 +141,10 @@ class Reconnections(RuleBasedStateMachine):
         self.take([])
 
     @precondition(lambda self: self.session.connected)
-    @rule()
-    def disconnect(self):
-        self.broker.hang_up()
+    @rule(keeps=st.booleans())
+    def disconnect(self, keeps):
+        """The broker may keep the subscriptions, or be one that does not know how."""
+        self.broker.hang_up(keeps)
         self.to_broker.clear()
         self.take(self.session.lost(ConnectionLost("gone")))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 from support.sparql_strategies import PROLOGUE, queries
 
-from triplewire.broker.model import QuadDelta, Query
+from triplewire.broker.model import Candidates, QuadDelta, QuadPattern, Query
 from triplewire.spu.analysis.analysis import analyse
 from triplewire.spu.watching import Watching
 
@@ -45,6 +45,40 @@ def test_none_that_is_touched_is_left_out(texts, delta, data):
     for key in set(range(len(texts))) - gone:
         watching.remove(key, analyses[key])
     assert not watching.touched(delta)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(queries, min_size=1, max_size=8), deltas, st.data())
+def test_what_a_change_can_be_at_most_leads_to_all_that_it_leads_to(texts, delta, data):
+    """Whichever of its terms are known."""
+    watching: Watching[int] = Watching()
+    for key, text in enumerate(texts):
+        watching.add(key, analyse(Query(PROLOGUE + text)))
+    masks = st.tuples(*[st.booleans()] * 4)
+    patterns = set()
+    for quad in (*delta.inserted, *delta.deleted):
+        terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
+        known = data.draw(masks)
+        patterns.add(
+            QuadPattern(*(term if is_known else None for term, is_known in zip(terms, known, strict=True)))
+        )
+    candidates = Candidates(frozenset(patterns), delta.created | delta.dropped)
+    assert set(watching.touched(delta)) <= set(watching.touched(candidates))
+
+
+def test_a_variable_of_a_template_is_in_the_way_of_no_query():
+    """What is known tells queries apart as far as it goes."""
+    watching: Watching[str] = Watching()
+    for name in ("value", "room"):
+        for sensor in range(3):
+            watching.add(f"{name} {sensor}", analyse(Query(f"SELECT * {{ <urn:{sensor}> <urn:{name}> ?o }}")))
+    watching.add("graphs", analyse(Query("SELECT ?g { GRAPH ?g {} }")))
+    value = NamedNode("urn:value")
+    any_sensor = Candidates(frozenset({QuadPattern(None, value, None, DefaultGraph())}))
+    assert list(watching.touched(any_sensor)) == ["value 0", "value 1", "value 2"]
+    one = Candidates(frozenset({QuadPattern(NamedNode("urn:1"), None, None, DefaultGraph())}))
+    assert list(watching.touched(one)) == ["value 1", "room 1"]
+    assert list(watching.touched(Candidates(frozenset(), frozenset({NamedNode("urn:g")})))) == ["graphs"]
 
 
 def test_constants_tell_queries_apart():

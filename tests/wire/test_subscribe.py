@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from triplewire.broker.errors import BrokerRefused, ProtocolError
-from triplewire.broker.model import BindingsDelta, Failure, Notification, Query, Unsubscribed
+from triplewire.broker.model import BindingsDelta, Failure, Notification, Query, Resume, Unsubscribed
 from triplewire.broker.wire.subscribe import (
     MessageError,
     SubscribeMessage,
     UnsubscribeMessage,
+    broker_bytes,
     decode_broker,
     decode_client,
     decode_failure,
     encode_broker,
     encode_client,
     refusal,
+    utf8,
 )
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -175,6 +177,14 @@ graphs = st.lists(words, max_size=2).map(tuple)
 tokens = st.none() | st.from_regex(r"[A-Za-z0-9._~+/-]{1,20}=*", fullmatch=True)
 client_messages = st.one_of(
     st.builds(SubscribeMessage, st.builds(Query, st.text(), graphs, graphs), st.none() | words, tokens),
+    st.builds(
+        SubscribeMessage,
+        st.builds(Query, st.text()),
+        st.none() | words,
+        tokens,
+        st.just(value=True),
+        st.none() | st.builds(Resume, st.text(), st.integers()),
+    ),
     st.builds(UnsubscribeMessage, st.text(), st.none() | words, tokens),
 )
 bags = st.dictionaries(
@@ -202,6 +212,51 @@ def test_our_clients_understand_the_broker(message):
     text = encode_broker(message)
     assert decode_broker(text) == message
     assert decode_broker(text.encode()) == message
+
+
+@pytest.mark.parametrize(
+    ("said", "resumable", "resume"),
+    [
+        ("{}", True, None),
+        ('{"spuid":"s","sequence":3}', True, Resume("s", 3)),
+        ('{"spuid":"s"}', True, None),
+        ('{"spuid":"s","sequence":"3"}', True, None),
+        ('{"spuid":"s","sequence":true}', True, None),
+        ('{"spuid":1,"sequence":3}', True, None),
+        ("null", False, None),
+        ("true", False, None),
+        ("[]", False, None),
+    ],
+)
+def test_what_a_client_says_of_resuming(said, resumable, resume):
+    """An object is a client that can; what is in it and not understood is one that begins."""
+    message = decode_client(f'{{"subscribe":{{"sparql":"ASK {{}}","resume":{said}}}}}')
+    assert isinstance(message, SubscribeMessage)
+    assert (message.resumable, message.resume) == (resumable, resume)
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ('{"alias":"plain"}', b'{"alias":"plain"}'),
+        ('{"alias":"ქართული 😀"}', '{"alias":"ქართული 😀"}'.encode()),
+        ('{"alias":"\ud800"}', b'{"alias":"\\ud800"}'),
+        ('{"alias":"é\udfffé"}', '{"alias":"é\\udfffé"}'.encode()),
+    ],
+)
+def test_a_lone_surrogate_leaves_as_the_escape_it_came_as(text, data):
+    """UTF-8 has no bytes for it, and a client that sent one must know its own alias again."""
+    assert utf8(text) == data
+
+
+@pytest.mark.parametrize("message", [Unsubscribed("\ud800"), Failure("c", 400, "\ud800", "\udfff")])
+def test_half_a_pair_passes_in_any_message(message):
+    """Also around rows, which are bytes already."""
+    delta = BindingsDelta(("x",), Counter([(Literal("é"),)]), Counter())
+    told = Notification("s", "\ud800", 1, delta)
+
+    assert decode_broker(broker_bytes(message)) == message
+    assert decode_broker(broker_bytes(told)) == told
 
 
 # --- what is not of the protocol -----------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ FORM, QUERY = "application/x-www-form-urlencoded", "application/sparql-query"
 @pytest.fixture(scope="module")
 def client(broker_with):
     """A client of a broker that sends a comment each 0.2 s, and whose answers may have three rows."""
-    with Sparql(broker_with("http.event_ping_s=0.2", "limits.answer_rows=3").http) as sparql:
+    settings = "http.event_ping_s=0.2", "limits.answer_rows=3", "limits.resume_s=0.1"
+    with Sparql(broker_with(*settings).http) as sparql:
         yield sparql
 
 
@@ -32,7 +33,7 @@ def client(broker_with):
 def empty(client):
     """Nothing is there, and nobody."""
     client.update("DROP ALL")
-    client.wait_for_health(within_s=2, subscriptions=0, sockets=0)
+    client.wait_for_health(within_s=2, subscriptions=0, away=0, sockets=0)
 
 
 def test_the_first_event_holds_the_first_results(client):
@@ -230,3 +231,74 @@ def test_the_end_of_the_broker_is_the_end_of_the_stream(fresh_broker):
     assert fresh_broker.process.wait(10) == 0
     assert "Traceback" not in fresh_broker.log
     fresh_broker.stop()
+
+
+# --- coming back ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["header", "parameter"])
+def test_a_stream_that_comes_back_is_told_what_it_missed(sparql, how):
+    """As EventSource does it, by the id of the last event; one event, and the next has the next number."""
+    sparql.update("DROP ALL")
+    with EventStream(sparql.http, ALL) as stream:
+        last = stream.next_event()
+        sparql.update("INSERT DATA { <a> <p> 1 }")
+        stream.next_event()  # came, but let it be lost on the way
+    sparql.wait_for_health(subscriptions=0, sockets=0)
+    sparql.update("DELETE DATA { <a> <p> 1 }; INSERT DATA { <a> <p> 2, 3 }")
+    sparql.update("DELETE DATA { <a> <p> 3 }")
+
+    back = (
+        {"headers": {"Last-Event-ID": last.id}} if how == "header" else {"params": {"last-event-id": last.id}}
+    )
+    with EventStream(sparql.http, ALL, **back) as stream:
+        missed = stream.next_event()
+        sparql.update("INSERT DATA { <b> <p> 4 }")
+        more = stream.next_event()
+    spuid = last.notification["spuid"]
+    assert (missed.id, more.id) == (f"{spuid}#1", f"{spuid}#2")
+    assert values(missed.notification["addedResults"]) == [{"s": "http://localhost/a", "o": "2"}]
+    assert values(missed.notification["removedResults"]) == []
+    assert values(more.notification["addedResults"]) == [{"s": "http://localhost/b", "o": "4"}]
+
+
+@pytest.mark.parametrize(
+    "last", ["", "nonsense", "sepa://subscription/1#0", "#", "#1", "x#-1", "x#" + "9" * 30, "x#\u0663"]
+)
+def test_an_id_that_is_not_known_begins_anew(sparql, last):
+    """First results under another spuid."""
+    with EventStream(sparql.http, ALL, params={"last-event-id": last}) as stream:
+        assert stream.next_event().notification["sequence"] == 0
+
+
+def test_a_stream_that_comes_back_for_another_query_begins_anew(sparql):
+    """And the old subscription is no more."""
+    with EventStream(sparql.http, ALL) as stream:
+        last = stream.next_event()
+    sparql.wait_for_health(subscriptions=0)
+    before = sparql.health()["away"]
+    with EventStream(sparql.http, "SELECT ?s { ?s <p> ?o }", headers={"Last-Event-ID": last.id}) as stream:
+        first = stream.next_event()
+        assert first.notification["sequence"] == 0
+        assert first.notification["spuid"] != last.notification["spuid"]
+        assert sparql.health()["away"] == before - 1
+
+
+def test_a_stream_that_does_not_come_back_in_time_begins_anew(client):
+    """After limits.resume_s nothing of it is left."""
+    with EventStream(client.http, ALL) as stream:
+        last = stream.next_event()
+    client.wait_for_health(within_s=2, subscriptions=0, away=0, units=0)
+    with EventStream(client.http, ALL, headers={"Last-Event-ID": last.id}) as stream:
+        assert stream.next_event().notification["sequence"] == 0
+
+
+def test_a_stream_can_be_taken_over_before_its_end_is_noticed(sparql):
+    """The old connection is cut."""
+    with EventStream(sparql.http, ALL) as old:
+        last = old.next_event()
+        with EventStream(sparql.http, ALL, headers={"Last-Event-ID": last.id}) as new:
+            assert new.next_event().id == f"{last.notification['spuid']}#1"
+            with pytest.raises(httpx.TransportError):
+                list(old)
+            sparql.wait_for_health(subscriptions=1, sockets=1)
