@@ -86,7 +86,12 @@ class EndpointStore:
         """An endpoint is asked queries only."""
         raise AssertionError("only units of a store that tells its changes look for quads")
 
-    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
+    def evaluate(
+        self,
+        query: Query,
+        given: Mapping[Variable, Term] | None = None,
+        place: int | None = None,  # noqa: ARG002 - as the others
+    ) -> Bindings:
         """See `Store`; nothing can be `given`.  Raises RequestError or EndpointError."""
         assert given is None, "SPARQL has no way to say it that holds for blank nodes, too"
         form = self._form(query)

@@ -316,8 +316,12 @@ class Dataset(Protocol):
         """Finds quads; good until the next write.  Only of a store that tells its changes."""
         ...
 
-    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
+    def evaluate(
+        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
+    ) -> Bindings:
         """The whole answer to `query`, in memory; its rows that have the terms that are `given`.
+
+        `place` is where in the text they can be said as VALUES, so that the store plans its joins by them.
 
         Raises:
             RequestError: the query can't be evaluated.

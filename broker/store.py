@@ -90,8 +90,10 @@ class Store(Protocol):
         """See `model.Dataset`."""
         ...
 
-    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
-        """The whole answer, in memory; its rows that have the terms that are `given`."""
+    def evaluate(
+        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
+    ) -> Bindings:
+        """See `model.Dataset`."""
         ...
 
     def answer(self, query: Query, choose: Choose, sink: Sink) -> None:
@@ -161,9 +163,11 @@ class EmbeddedStore:
         """See `Store`."""
         return self.dataset.quiet
 
-    def evaluate(self, query: Query, given: Mapping[Variable, Term] | None = None) -> Bindings:
+    def evaluate(
+        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
+    ) -> Bindings:
         """See `Store`.  Raises RequestError or StoreError."""
-        result = self._query(query, given)
+        result = self._query(query, given, place)
         with _told(query):
             return _bindings(result, self._limits.answer_rows)
 
@@ -261,14 +265,19 @@ class EmbeddedStore:
         self.dataset.close()
 
     def _query(
-        self, query: Query, given: Mapping[Variable, Term] | None = None
+        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
     ) -> QuerySolutions | QueryBoolean | QueryTriples:
         question = self._question(query)
         options = question.options()
+        text = question.text
         if given:
-            options["substitutions"] = dict(given)
+            values = _values(given) if place is not None and text == query.sparql else None
+            if values is not None:
+                text = f"{text[:place]} {values} {text[place:]}"
+            else:
+                options["substitutions"] = dict(given)
         with _told(query):
-            return self.dataset.store.query(question.text, **options)
+            return self.dataset.store.query(text, **options)
 
     def _question(self, query: Query) -> Question:
         # Units ask the same again and again, with other keys.
@@ -285,6 +294,13 @@ class EmbeddedStore:
             ordered = with_ordered_star(text, self._sparql.base_iri, self._prefixes)
         sparql = self._sparql
         return Question(ordered, sparql.base_iri, sparql.prefixes, default, named, sparql.union_default_graph)
+
+
+def _values(given: Mapping[Variable, Term]) -> str | None:
+    """The terms as SPARQL says them; None where it can't: a blank node would be a variable."""
+    if not all(isinstance(term, NamedNode | pyoxigraph.Literal) for term in given.values()):
+        return None
+    return f"VALUES ({' '.join(map(str, given))}) {{ ({' '.join(map(str, given.values()))}) }}"
 
 
 @contextmanager

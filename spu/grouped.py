@@ -42,7 +42,7 @@ class GroupedSpu(ShapedSpu):
         assert general.group_keys is not None, "it has groups"
         self._lifted = tuple(map(Variable, lifted))
         self._keys = tuple(key for key in general.group_keys if key.value not in lifted)
-        self._asked = general.asking(general.group_keys)
+        self._asked, self._place = general.restricting(general.group_keys)
         self._kept: dict[Case, Groups] = {}
         self._costs = Costs(_WHOLE_IN_KEYS)
 
@@ -111,7 +111,7 @@ class GroupedSpu(ShapedSpu):
 
     def _evaluate(self, case: Case, given: dict[Variable, Term], dataset: Dataset) -> Groups:
         constants = dict(zip(self._lifted, case.constants, strict=True))
-        answer = dataset.evaluate(self._asked, {**constants, **given})
+        answer = dataset.evaluate(self._asked, {**constants, **given}, self._place)
         places = {name: place for place, name in enumerate(answer.vars)}
         shown = picker(case.columns, places)
         own = [places[key.value] for key in self._keys]

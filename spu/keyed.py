@@ -36,7 +36,7 @@ class KeyedRows:
     def __init__(self, analysis: Analysis, whole_in_keys: int = _WHOLE_IN_KEYS) -> None:
         keys = dict.fromkeys(key for one in analysis.occurrences for key in one.keys)
         self._analysis = analysis
-        self._asked = analysis.asking(tuple(keys))
+        self._asked, self._place = analysis.restricting(tuple(keys))
         self._costs = Costs(whole_in_keys)
         self._keys: list[Keys] | None = None
         self._rows: Counter[Row] = Counter()
@@ -83,7 +83,7 @@ class KeyedRows:
         done: dict[tuple[int, ...], set[tuple[Term, ...]]] = {}
         several = len({tuple(keys) for keys in self._keys}) > 1
         for keys in self._keys:
-            answer = dataset.evaluate(self._asked, keys)
+            answer = dataset.evaluate(self._asked, keys, self._place)
             self.places = {name: place for place, name in enumerate(answer.vars)}
             mine = tuple(self.places[variable.value] for variable in keys)
             others = [(places, terms) for places, terms in done.items() if places != mine]

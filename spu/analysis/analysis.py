@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 _LONGEST = 100_000  # reading takes about a second for a million
 _NONE = frozenset[NamedNode]()
+_MARK = "\ue000"
+
+
+class Restricted(NamedTuple):
+    """A query that is evaluated for some values of its keys, and the place in its text where they can be said."""
+
+    query: Query
+    place: int | None
 
 
 class BasicPattern(NamedTuple):
@@ -169,6 +177,15 @@ class Analysis:
             and self.group_keys is None
             and not any(item.expression for item in self._template.select.items)
         )
+
+    def restricting(self, keys: tuple[Variable, ...]) -> Restricted:
+        """The same, and where in it the values of the keys can be said (`model.Dataset.evaluate`)."""
+        asked = self.asking(keys)
+        if self._template is None or _MARK in asked.sparql:
+            return Restricted(asked, None)
+        marked = self._template.asking(tuple(key.value for key in keys), _MARK).filled(self._constants)
+        place = marked.find(_MARK)
+        return Restricted(asked, place if place >= 0 else None)
 
     def explain_rows(self) -> str:
         """How its changed rows are found, in words, in one line."""

@@ -153,10 +153,16 @@ class Parser(Patterns):
         while not inner and self.takes("FROM"):
             (found.named_graphs if self.takes("NAMED") else found.default_graphs).append(self.iri())
         if self.takes("WHERE") or self.sees("{"):
-            found.where = self.group()
-            found.where_end = self.before.end
+            self._where(found)
         self._modifiers(found)
         return found
+
+    def _where(self, into: Select) -> None:
+        opening = self.here.end
+        into.where = self.group()
+        if not (into.where.elements and isinstance(into.where.elements[0], SubSelect)):
+            into.where_open = opening
+        into.where_end = self.before.end
 
     def _columns(self, into: Select) -> None:
         if self.takes("DISTINCT"):

@@ -175,6 +175,9 @@ class Select:
     default_graphs: list[Constant] = field(default_factory=list)
     named_graphs: list[Constant] = field(default_factory=list)
     where: Group = field(default_factory=Group)
+    where_open: int | None = (
+        None  # behind its `{`, where more patterns can stand; None where it is a sub-SELECT
+    )
     where_end: int = 0
     grouped: bool = False
     group_by: list[Item | Expression] = field(default_factory=list)

@@ -74,14 +74,17 @@ class Template:
         items = elements[0].items
         return items if all(_is_plain(*item) for item in items) else None
 
-    def asking(self, names: tuple[str, ...]) -> Text:
-        """The shape as a SELECT with more columns."""
+    def asking(self, names: tuple[str, ...], mark: str = "") -> Text:
+        """The shape as a SELECT with more columns; `mark` is put where more patterns can stand, where there is such."""
         shown = self.visible
         if self.select.template is not None:
             shown = tuple(self.select.template)
         have = {"SELECT": self.columns, "CONSTRUCT": shown}.get(self.select.form, ())
         new = tuple(name for name in names if name not in have)
-        return rewriting.cut(self.text, self.holes, rewriting.asking(self.select, new, shown))
+        changes = rewriting.asking(self.select, new, shown)
+        if mark and self.select.where_open is not None:
+            changes.append((self.select.where_open, self.select.where_open, mark))
+        return rewriting.cut(self.text, self.holes, changes)
 
     def ungrouped(self) -> Text:
         """What the shape groups: the solutions of its WHERE."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from support.stores import DATA, EX, PROLOGUE, File, ask, embedded, written
 
 from triplewire.broker.config import LimitsConfig
@@ -260,3 +262,29 @@ def test_a_store_in_memory_needs_no_sync(memory):
     memory.apply(Update("INSERT DATA { <a> <b> 1 }"))
     memory.sync()
     assert memory.evaluate(Query("ASK { <a> <b> 1 }")).rows == ((Literal(True),),)
+
+
+def test_terms_are_given_as_values_where_there_is_a_place_for_them():
+    """So that joins are planned by them; a blank node can't be said so, and is substituted."""
+    store = embedded()
+    store.apply(Update(f"{PROLOGUE} INSERT DATA {{ :a :p 1, 'x' . :b :p 1 . _:n :p 1 }}"))
+    text = f"{PROLOGUE}SELECT ?s ?o {{ ?s :p ?o }}"
+    place = text.index("{ ?s") + 1
+    everything = store.evaluate(Query(text)).rows
+    assert len(everything) == 4
+    for name, column in (("s", 0), ("o", 1)):
+        for term in {row[column] for row in everything}:
+            expected = sorted(str(row) for row in everything if row[column] == term)
+            for at in (place, None):
+                found = store.evaluate(Query(text), {Variable(name): term}, at)
+                assert sorted(map(str, found.rows)) == expected
+    asked = []
+    query = store.dataset.store.query
+    store.dataset._store = SimpleNamespace(
+        query=lambda text, **options: asked.append((text, options)) or query(text)
+    )
+    for term in (NamedNode(f"{EX}a"), BlankNode("n")):
+        store.evaluate(Query(text), {Variable("s"): term}, place)
+    assert f"VALUES (?s) {{ (<{EX}a>) }}" in asked[0][0]
+    assert "substitutions" not in asked[0][1]
+    assert asked[1][1]["substitutions"] == {Variable("s"): BlankNode("n")}

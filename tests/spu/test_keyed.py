@@ -101,10 +101,10 @@ class Watched:
         self._seconds = key_s, whole_s
         self._now = 0.0
 
-    def evaluate(self, query, given=None):
+    def evaluate(self, query, given=None, place=None):
         self.given.append(given)
         self._now += self._seconds[given is None]
-        return self.store.evaluate(query, given)
+        return self.store.evaluate(query, given, place)
 
     def perf_counter(self):
         return self._now

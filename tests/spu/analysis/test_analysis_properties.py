@@ -226,6 +226,15 @@ def check_restricted(world: World, found, met, draw, query):
     COUNTED["restricted evaluations with rows"] += bool(expected)
     assert some.vars == full.vars
     assert some.bag() == expected, f"{keys}: {wide.sparql}"
+    query, place = found.restricting(tuple(keys))
+    assert query == wide
+    if place is not None and keys and not any(isinstance(term, BlankNode | Triple) for term in keys.values()):
+        values = f" VALUES ({' '.join(map(str, keys))}) {{ ({' '.join(map(str, keys.values()))}) }} "
+        said = Query(
+            wide.sparql[:place] + values + wide.sparql[place:], wide.default_graphs, wide.named_graphs
+        )
+        COUNTED["said as VALUES"] += 1
+        assert world.evaluate(said).bag() == expected, said.sparql
 
 
 def check_lifted(world: World, query: Query, found, before):
@@ -423,6 +432,7 @@ def test_so_many_pairs_were_tried():
     assert COUNTED["pairs changed"] >= 1_000
     assert COUNTED["pairs keyed"] >= 1_000
     assert COUNTED["restricted evaluations with rows"] >= 300
+    assert COUNTED["said as VALUES"] >= 300
     assert COUNTED["lifted"] >= 300
     assert COUNTED["lifted with conditions"] >= 30
 
