@@ -19,7 +19,7 @@ from triplewire.broker.model import BindingsDelta, Query, Update
 from triplewire.spu import joined, shaped
 from triplewire.spu.analysis import algebra
 from triplewire.spu.analysis import template as templates
-from triplewire.spu.analysis.analysis import Analysis
+from triplewire.spu.analysis.analysis import Analysis, Restricted
 from triplewire.spu.analysis.occurrence import Graphs
 from triplewire.spu.counted import CountedSpu
 from triplewire.spu.grouped import GroupedSpu
@@ -89,7 +89,8 @@ def blank_nodes_are_alike(monkeypatch):
 
 
 def any_certain_variable_may_be_given(monkeypatch):
-    """Whatever stands in the parts that would then see it bound."""
+    """Whatever stands in the parts that would then see it bound; as a substitution, as blank nodes always are."""
+    monkeypatch.setattr(Analysis, "restricting", lambda self, keys: Restricted(self.asking(keys), None))
     monkeypatch.setattr(
         templates,
         "_allowed",
