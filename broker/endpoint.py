@@ -37,13 +37,11 @@ from .wire.media import JSON, N_TRIPLES, essence
 from .wire.results import parse_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sized
-
-    from pyoxigraph import Variable
+    from collections.abc import Callable, Sequence, Sized
 
     from .candidates import Foreseen
     from .config import LimitsConfig, SparqlConfig, StoreConfig
-    from .model import Match, Term
+    from .model import Given, Match
     from .store import Before, Check, Choose, Sink
     from .wire.media import AnswerFormat
 
@@ -89,7 +87,7 @@ class EndpointStore:
     def evaluate(
         self,
         query: Query,
-        given: Mapping[Variable, Term] | None = None,
+        given: Sequence[Given] | None = None,
         place: int | None = None,  # noqa: ARG002 - as the others
     ) -> Bindings:
         """See `Store`; nothing can be `given`.  Raises RequestError or EndpointError."""

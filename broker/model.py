@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 Row: TypeAlias = tuple[Term | None, ...]
@@ -302,6 +302,7 @@ class Outcome:
     messages: tuple[tuple[SubscriberId, CoreMessage], ...] = ()
 
 
+Given: TypeAlias = "Mapping[Variable, Term]"
 # The quads with these terms, None being any; a graph is always named.
 Match: TypeAlias = (
     "Callable[[NamedNode | BlankNode | None, NamedNode | None, Term | None, GraphName], Iterable[Quad]]"
@@ -317,11 +318,12 @@ class Dataset(Protocol):
         ...
 
     def evaluate(
-        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
+        self, query: Query, given: Sequence[Given] | None = None, place: int | None = None
     ) -> Bindings:
-        """The whole answer to `query`, in memory; its rows that have the terms that are `given`.
+        """The whole answer to `query`, in memory; or its rows that have the terms of one of `given`.
 
-        `place` is where in the text they can be said as VALUES, so that the store plans its joins by them.
+        Those are different terms for the same variables.  `place` is where in the text they can be said as VALUES, so
+        that the store plans its joins by them, and all are asked for at once.
 
         Raises:
             RequestError: the query can't be evaluated.

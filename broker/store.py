@@ -12,10 +12,10 @@ import time
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import pyoxigraph
-from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples
+from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples
 
 from .errors import (
     GraphNotFound,
@@ -34,13 +34,11 @@ from .remote import allow_remote
 from .texts import is_update, with_ordered_star
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from pyoxigraph import Variable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from .config import LimitsConfig, SparqlConfig
     from .dataset.dataset import Dataset
-    from .model import Candidates, Match, Row, Term
+    from .model import Candidates, Given, Match, Row
     from .readers.pool import ReaderProcesses
     from .threads import FairLock
     from .wire.media import AnswerFormat
@@ -49,6 +47,7 @@ _POSITION = re.compile(r"error at (\d+):(\d+)[^:]*: (.*)", re.DOTALL)
 _IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^<>"{}|^`\\\x00-\x20]*')
 _MESSAGE_CHARS = 300
 _REMEMBERED_CHARS = 4096
+_SAID_AT_ONCE = 1000
 _NEAR_CHARS = 40
 _CLASSES = re.compile(r"\[['_]")  # Oxigraph lists the character classes that could go on: of no help
 
@@ -91,7 +90,7 @@ class Store(Protocol):
         ...
 
     def evaluate(
-        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
+        self, query: Query, given: Sequence[Given] | None = None, place: int | None = None
     ) -> Bindings:
         """See `model.Dataset`."""
         ...
@@ -164,12 +163,42 @@ class EmbeddedStore:
         return self.dataset.quiet
 
     def evaluate(
-        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
+        self, query: Query, given: Sequence[Given] | None = None, place: int | None = None
     ) -> Bindings:
         """See `Store`.  Raises RequestError or StoreError."""
-        result = self._query(query, given, place)
+        if given is None:
+            return self._bindings(query, self._query(query))
+        said, others = self._said(query, given, place)
+        answers = [self._bindings(query, self._query(query, text=text)) for text in said]
+        answers += [self._bindings(query, self._query(query, given=one)) for one in others]
+        if len(answers) == 1:
+            return answers[0]
+        if not answers:
+            return Bindings((), ())
+        return Bindings(answers[0].vars, tuple(chain.from_iterable(answer.rows for answer in answers)))
+
+    def _bindings(self, query: Query, result: QuerySolutions | QueryBoolean | QueryTriples) -> Bindings:
         with _told(query):
             return _bindings(result, self._limits.answer_rows)
+
+    def _said(
+        self, query: Query, given: Sequence[Given], place: int | None
+    ) -> tuple[list[str], Sequence[Given]]:
+        """Texts in which what is given is said, and what can't be: a blank node would be a variable."""
+        if place is None or self._question(query).text != query.sparql:
+            return [], given
+        said: list[Given] = []
+        others: list[Given] = []
+        for one in given:
+            can_be = all(isinstance(term, NamedNode | Literal) for term in one.values())
+            (said if can_be else others).append(one)
+        texts = []
+        for start in range(0, len(said), _SAID_AT_ONCE):
+            part = said[start : start + _SAID_AT_ONCE]
+            rows = " ".join([f"({' '.join(map(str, one.values()))})" for one in part])
+            values = f" VALUES ({' '.join(map(str, part[0]))}) {{ {rows} }} "
+            texts.append(query.sparql[:place] + values + query.sparql[place:])
+        return texts, others
 
     @property
     def match(self) -> Match:
@@ -265,19 +294,14 @@ class EmbeddedStore:
         self.dataset.close()
 
     def _query(
-        self, query: Query, given: Mapping[Variable, Term] | None = None, place: int | None = None
+        self, query: Query, *, given: Given | None = None, text: str | None = None
     ) -> QuerySolutions | QueryBoolean | QueryTriples:
         question = self._question(query)
         options = question.options()
-        text = question.text
-        if given:
-            values = _values(given) if place is not None and text == query.sparql else None
-            if values is not None:
-                text = f"{text[:place]} {values} {text[place:]}"
-            else:
-                options["substitutions"] = dict(given)
+        if given is not None:
+            options["substitutions"] = dict(given)
         with _told(query):
-            return self.dataset.store.query(text, **options)
+            return self.dataset.store.query(question.text if text is None else text, **options)
 
     def _question(self, query: Query) -> Question:
         # Units ask the same again and again, with other keys.
@@ -294,13 +318,6 @@ class EmbeddedStore:
             ordered = with_ordered_star(text, self._sparql.base_iri, self._prefixes)
         sparql = self._sparql
         return Question(ordered, sparql.base_iri, sparql.prefixes, default, named, sparql.union_default_graph)
-
-
-def _values(given: Mapping[Variable, Term]) -> str | None:
-    """The terms as SPARQL says them; None where it can't: a blank node would be a variable."""
-    if not all(isinstance(term, NamedNode | pyoxigraph.Literal) for term in given.values()):
-        return None
-    return f"VALUES ({' '.join(map(str, given))}) {{ ({' '.join(map(str, given.values()))}) }}"
 
 
 @contextmanager
@@ -355,7 +372,7 @@ def _form(result: QuerySolutions | QueryBoolean | QueryTriples) -> QueryForm:
 
 def _bindings(result: QuerySolutions | QueryBoolean | QueryTriples, limit: int) -> Bindings:
     if isinstance(result, QueryBoolean):
-        return Bindings(("boolean",), ((pyoxigraph.Literal(bool(result)),),))
+        return Bindings(("boolean",), ((Literal(bool(result)),),))
     if isinstance(result, QueryTriples):
         triples = _bounded(((triple.subject, triple.predicate, triple.object) for triple in result), limit)
         return Bindings(("subject", "predicate", "object"), tuple(dict.fromkeys(triples)))

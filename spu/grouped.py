@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Key: TypeAlias = tuple[Term | None, ...]
     Groups: TypeAlias = dict[Key, tuple[Row, ...]]
 
-_WHOLE_IN_KEYS = 64
+_WHOLE_IN_KEYS = 1000
 
 
 class GroupedSpu(ShapedSpu):
@@ -55,7 +55,7 @@ class GroupedSpu(ShapedSpu):
         """See `ShapedSpu`."""
         answer = dataset.evaluate(query)  # in the order that it asks for
         if case not in self._kept:
-            self._kept[case] = self._evaluate(case, {}, dataset)
+            self._kept[case] = self._evaluate(case, [{}], dataset)
         return answer
 
     def after(self, delta: QuadDelta | None, dataset: Dataset) -> dict[Case, BindingsDelta]:
@@ -99,19 +99,19 @@ class GroupedSpu(ShapedSpu):
         wanted = list(keys)
         began = time.perf_counter()
         if self._costs.is_worth(len(wanted)):
-            found: Groups = {}
-            for key in wanted:
-                given = dict(zip(self._keys, key, strict=True))
-                found[key] = self._evaluate(case, given, dataset).get(key, ())  # type: ignore[arg-type]  # certain, so bound
+            given = [dict(zip(self._keys, key, strict=True)) for key in wanted]
+            found = self._evaluate(case, given, dataset)  # type: ignore[arg-type]  # certain, so bound
             self._costs.saw_keys(len(wanted), time.perf_counter() - began)
-            return found
-        whole = self._evaluate(case, {}, dataset)
-        self._costs.saw_whole(time.perf_counter() - began)
-        return {key: whole.get(key, ()) for key in wanted}
+        else:
+            found = self._evaluate(case, [{}], dataset)
+            self._costs.saw_whole(time.perf_counter() - began)
+        return {key: found.get(key, ()) for key in wanted}
 
-    def _evaluate(self, case: Case, given: dict[Variable, Term], dataset: Dataset) -> Groups:
+    def _evaluate(self, case: Case, given: list[dict[Variable, Term]], dataset: Dataset) -> Groups:
+        """The groups with these keys; of none, all of them."""
         constants = dict(zip(self._lifted, case.constants, strict=True))
-        answer = dataset.evaluate(self._asked, {**constants, **given}, self._place)
+        known = [{**constants, **keys} for keys in given]
+        answer = dataset.evaluate(self._asked, known if known[0] else None, self._place)
         places = {name: place for place, name in enumerate(answer.vars)}
         shown = picker(case.columns, places)
         own = [places[key.value] for key in self._keys]

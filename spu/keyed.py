@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Keys = dict[Variable, Term]
 
 # The whole query is thought to cost as much as this many keys, until it has been measured.
-_WHOLE_IN_KEYS = 64
+_WHOLE_IN_KEYS = 1000
 # More are not even looked for; so many evaluations would take seconds.
 _MOST_KEYS = 20_000
 
@@ -79,19 +79,19 @@ class KeyedRows:
             bag.update(answer.rows)
             self._costs.saw_whole(time.perf_counter() - began)
             return bag
-        # A row that agrees with several keys counts once; keys over the same variables have no row in common.
-        done: dict[tuple[int, ...], set[tuple[Term, ...]]] = {}
-        several = len({tuple(keys) for keys in self._keys}) > 1
+        alike: dict[tuple[Variable, ...], list[Keys]] = {}
         for keys in self._keys:
-            answer = dataset.evaluate(self._asked, keys, self._place)
+            alike.setdefault(tuple(keys), []).append(keys)
+        # A row that agrees with several keys counts once; keys over the same variables have no row in common.
+        done: list[tuple[tuple[int, ...], set[tuple[Term, ...]]]] = []
+        for names, given in alike.items():
+            answer = dataset.evaluate(self._asked, given, self._place)
             self.places = {name: place for place, name in enumerate(answer.vars)}
-            mine = tuple(self.places[variable.value] for variable in keys)
-            others = [(places, terms) for places, terms in done.items() if places != mine]
             for row in answer.rows:
-                if not any(tuple([row[place] for place in places]) in terms for places, terms in others):
+                if not any(tuple([row[place] for place in places]) in terms for places, terms in done):
                     bag[row] += 1
-            if several:
-                done.setdefault(mine, set()).add(tuple(keys.values()))
+            mine = tuple(self.places[variable.value] for variable in names)
+            done.append((mine, {tuple(keys.values()) for keys in given}))
         self._costs.saw_keys(len(self._keys), time.perf_counter() - began)
         return bag
 

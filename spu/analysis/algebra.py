@@ -293,7 +293,8 @@ class Reader:
         columns = {item.variable for item in select.items}
         if select.star is not None:
             plain = columns = {name for name in part.visible if not name.startswith("_:")}
-        part.unsafe |= part.mentioned - plain
+        # What may be unbound in it would be another group, or another row among equal ones, if it were given.
+        part.unsafe |= part.mentioned - (plain & part.certain)
         if select.sliced:
             part.unsafe |= columns
         found.take(part, plain)

@@ -276,7 +276,7 @@ def test_terms_are_given_as_values_where_there_is_a_place_for_them():
         for term in {row[column] for row in everything}:
             expected = sorted(str(row) for row in everything if row[column] == term)
             for at in (place, None):
-                found = store.evaluate(Query(text), {Variable(name): term}, at)
+                found = store.evaluate(Query(text), [{Variable(name): term}], at)
                 assert sorted(map(str, found.rows)) == expected
     asked = []
     query = store.dataset.store.query
@@ -284,7 +284,7 @@ def test_terms_are_given_as_values_where_there_is_a_place_for_them():
         query=lambda text, **options: asked.append((text, options)) or query(text)
     )
     for term in (NamedNode(f"{EX}a"), BlankNode("n")):
-        store.evaluate(Query(text), {Variable("s"): term}, place)
+        store.evaluate(Query(text), [{Variable("s"): term}], place)
     assert f"VALUES (?s) {{ (<{EX}a>) }}" in asked[0][0]
     assert "substitutions" not in asked[0][1]
     assert asked[1][1]["substitutions"] == {Variable("s"): BlankNode("n")}

@@ -150,7 +150,7 @@ def test_what_is_joined_has_the_limit_of_rows(text):
 @pytest.mark.parametrize(
     ("text", "keys"),
     [
-        ("SELECT ?s ?x { ?s :p ?o OPTIONAL { ?s :q ?x } }", 64),
+        ("SELECT ?s ?x { ?s :p ?o OPTIONAL { ?s :q ?x } }", 1000),
         ("SELECT ?s ?x { ?s :p :a OPTIONAL { ?s :q ?x } }", 2000),
     ],
 )

@@ -102,8 +102,8 @@ class Watched:
         self._now = 0.0
 
     def evaluate(self, query, given=None, place=None):
-        self.given.append(given)
-        self._now += self._seconds[given is None]
+        self.given += [None] if given is None else given
+        self._now += self._seconds[1] if given is None else self._seconds[0] * len(given)
         return self.store.evaluate(query, given, place)
 
     def perf_counter(self):

@@ -395,6 +395,13 @@ RELAXED = settings(
 @example(
     "SELECT ?s FROM :g FROM :h FROM NAMED :h { ?s :p ?o . ?s :p <<( ?o :p ?s )>> . }", ((), ()), False, 1
 )
+@example(
+    PROLOGUE
+    + "SELECT * { ?s :q ?o . { SELECT ?s (COUNT(*) AS ?n1) { ?o :p ?o . { ?s :p ?s . } UNION { ?o :p ?o . } } GROUP BY ?s } }",
+    ((), ()),
+    False,
+    0,
+)
 def test_what_changes_an_answer_is_met_and_keyed(text, dataset, union, seed):
     """Occurrences, keys, restricted evaluation and lifting, over random data."""
     draw = random.Random(seed)
