@@ -14,6 +14,7 @@ from triplewire.spu.naive import NaiveSpu
 from triplewire.spu.watching import Watching
 
 from .errors import TooManyRequests, UnknownSubscription
+from .guard import check_query
 from .heap import Heap
 from .held import Held
 from .model import Query, Subscribe, SubscriberId, Subscription
@@ -97,7 +98,12 @@ class Subscriptions:
             )
 
     def unit_of(self, query: Query) -> tuple[Held, Case | None]:
-        """The unit of an equal or like query, or a new one that nobody holds yet; and which case it is."""
+        """The unit of an equal or like query, or a new one that nobody holds yet; and which case it is.
+
+        Raises:
+            RequestTooLarge: the query is longer, or more complex, than the limits allow.
+        """
+        check_query(query.sparql, self._limits)
         if self._analyse is None:
             return self._held.get(query) or Held(query, self._unit(query), None, next(self._numbers)), None
         analysis = self._analyse(query)

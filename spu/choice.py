@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 # To evaluate the general query of very many cases is worth it for very many keys only.
 _WHOLE_SHAPE_IN_KEYS = 2000
+# How to join more patterns takes long to find out, and is better left to the store.
+_MOST_JOINED = 16
 
 
 class Choice(NamedTuple):
@@ -108,7 +110,7 @@ def _aggregate(
 
 def _way(analysis: Analysis, most_rows: int, whole_in_keys: int | None = None) -> Changes:
     pattern = analysis.pattern
-    if pattern is not None and analysis.is_plain:
+    if pattern is not None and analysis.is_plain and len(pattern.triples) <= _MOST_JOINED:
         return JoinedRows(pattern, most_rows)
     return KeyedRows(analysis) if whole_in_keys is None else KeyedRows(analysis, whole_in_keys)
 

@@ -196,3 +196,10 @@ def test_a_query_without_constants_is_its_own_key():
     """There are equal ones only."""
     query = Query(f"{PROLOGUE} SELECT ?s {{ ?s :p ?o }}")
     assert shared_key(analyse(query)) == query
+
+
+def test_a_pattern_of_very_many_triples_is_left_to_the_store():
+    """To plan its joins would take longer than they do."""
+    few, many = (" . ".join(f"?s :p{number} ?o{number}" for number in range(count)) for count in (16, 17))
+    assert isinstance(choice_of(f"SELECT * {{ {few} }}").unit.way, JoinedRows)
+    assert isinstance(choice_of(f"SELECT * {{ {many} }}").unit.way, KeyedRows)
