@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any
 
-from .numbers import asked, holds, number
+from .numbers import NEAR, asked, holds, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from .analysis.analysis import Condition
     from .numbers import Number
-
-# What is no further away than this, relatively, is compared one by one: rounding could decide.
-_NEAR = 1e-6
 
 
 class Case:
@@ -232,7 +229,7 @@ class _List:
         """The same for a double; what is near is looked at one by one."""
         if not self.cases:
             return
-        margin = abs(value) * _NEAR if math.isfinite(value) else 0.0
+        margin = abs(value) * NEAR if math.isfinite(value) else 0.0
         first = bisect_left(self.numbers, value - margin)
         last = bisect_right(self.numbers, value + margin)
         if operator in {">", ">="}:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+WHOLE_IN_KEYS = 1000
 _WEIGHT = 0.2  # of the last measurement
 
 
 class Costs:
     """Moving averages of both."""
 
-    def __init__(self, whole_in_keys: int) -> None:
+    def __init__(self, whole_in_keys: int = WHOLE_IN_KEYS) -> None:
         """Until it is measured, the whole is thought to cost as much as so many keys."""
         self._whole_in_keys = whole_in_keys
         self._key_s: float | None = None

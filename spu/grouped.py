@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Key: TypeAlias = tuple[Term | None, ...]
     Groups: TypeAlias = dict[Key, tuple[Row, ...]]
 
-_WHOLE_IN_KEYS = 1000
-
 
 class GroupedSpu(ShapedSpu):
     """The unit of a shape of aggregates; it keeps the answers of the cases that are wanted, by their groups."""
@@ -44,7 +42,7 @@ class GroupedSpu(ShapedSpu):
         self._keys = tuple(key for key in general.group_keys if key.value not in lifted)
         self._asked, self._place = general.restricting(general.group_keys)
         self._kept: dict[Case, Groups] = {}
-        self._costs = Costs(_WHOLE_IN_KEYS)
+        self._costs = Costs()
 
     def leave(self, case: Case) -> None:
         """See `ShapedSpu`."""

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from .costs import Costs
+from .costs import WHOLE_IN_KEYS, Costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     Keys = dict[Variable, Term]
 
-# The whole query is thought to cost as much as this many keys, until it has been measured.
-_WHOLE_IN_KEYS = 1000
 # More are not even looked for; so many evaluations would take seconds.
 _MOST_KEYS = 20_000
 
@@ -33,7 +31,7 @@ _MOST_KEYS = 20_000
 class KeyedRows:
     """See the module; keeps nothing between updates but what evaluations cost."""
 
-    def __init__(self, analysis: Analysis, whole_in_keys: int = _WHOLE_IN_KEYS) -> None:
+    def __init__(self, analysis: Analysis, whole_in_keys: int = WHOLE_IN_KEYS) -> None:
         keys = dict.fromkeys(key for one in analysis.occurrences for key in one.keys)
         self._analysis = analysis
         self._asked, self._place = analysis.restricting(tuple(keys))

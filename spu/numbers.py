@@ -27,7 +27,7 @@ _DOUBLE = re.compile(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]
 _MOST_DIGITS, _MOST_FRACTION = 18, 18
 _INT64 = 1 << 63
 # Nearer than this, relatively, the rounding to a double or a float could decide.
-_NEAR = 1e-6
+NEAR = 1e-6
 _EMPTY = Store()
 
 
@@ -91,7 +91,7 @@ def is_near(left: Number, right: Number) -> bool:
         return False
     if left.near == right.near:
         return True
-    return math.isclose(left.near, right.near, rel_tol=_NEAR)
+    return math.isclose(left.near, right.near, rel_tol=NEAR)
 
 
 @lru_cache(maxsize=4096)

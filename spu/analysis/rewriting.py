@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from triplewire.broker.names import RDF_TYPE
 
-from .algebra import AGGREGATES
+from .algebra import AGGREGATES, group_keys
 from .paths import Link, is_sequence
-from .syntax import Constant, Expression, Filter, InGraph, Triples, Union
+from .syntax import Constant, Filter, InGraph, Triples, Union
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -108,18 +108,9 @@ def counts(select: Select, text: str) -> set[str] | None:
         if count is None:
             return None
         found.add(count["counted"].lstrip("?$"))
-    keys = set(plain_keys(select))
+    keys = set(group_keys(select))
     columns = {item.variable for item in select.items if item.expression is None}
     return found if found and columns == keys and len(keys) == len(select.group_by) else None
-
-
-def plain_keys(select: Select) -> list[str]:
-    """The variables of GROUP BY."""
-    return [
-        item.variable
-        for item in select.group_by
-        if not isinstance(item, Expression) and item.expression is None
-    ]
 
 
 def ungrouped(select: Select, length: int) -> list[Change]:

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.adding_up import adds_up
 from support.sparql_strategies import PROLOGUE
 from support.stores import embedded
 
@@ -61,21 +62,7 @@ changes = st.one_of(
 @given(blocks, st.lists(cases, min_size=1, max_size=6), st.lists(changes, min_size=1, max_size=8))
 def test_the_changes_of_groups_add_up(data, texts, updates):
     """Values that are replaced, groups that come and go, HAVING that flips."""
-    store = embedded()
-    core = Core(store, Subscriptions(LimitsConfig(), analyse=ANALYSE))
-    core.handle(Update(f"{PROLOGUE} INSERT DATA {{ {data} }}"))
-    bags, told = {}, {}
-    for text in texts:
-        ((_, first),) = core.handle(Subscribe(Query(text), 1)).messages
-        bags[first.spuid], told[first.spuid] = Counter(first.delta.added), text
-    for text in updates:
-        for _, message in core.handle(Update(PROLOGUE + text)).messages:
-            assert message.delta
-            assert not message.delta.added & message.delta.removed
-            assert not message.delta.removed - bags[message.spuid]
-            bags[message.spuid] = message.delta.apply(bags[message.spuid])
-        for spuid, bag in bags.items():
-            assert bag == store.evaluate(Query(told[spuid])).bag(), told[spuid]
+    adds_up(ANALYSE, data, texts, updates)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
