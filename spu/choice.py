@@ -85,6 +85,8 @@ def _shaped(
         unit = _aggregate(general, lifted, analyse, most_rows)
         if unit is not None:
             return unit
+    if general.fickle:
+        return None
     if lifted:
         whole_in_keys = _WHOLE_SHAPE_IN_KEYS
         return (

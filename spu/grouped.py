@@ -1,6 +1,7 @@
 """Aggregates by group key: only the groups that have gained or lost solutions are evaluated again.
 
-Which they are, the changed solutions of the WHERE tell; what a group's rows were is kept.  A group of its own is
+Which they are, the changed solutions of the WHERE tell; what a group's rows were is kept, as told: evaluated again,
+a sum of doubles may differ in its last digit, and of `1` and `1.0` either is the least.  A group of its own is
 evaluated by giving its keys to the store, all of them at once where that is cheaper.  As in `shaped`, one unit serves all
 queries that differ in constants.
 """
@@ -19,7 +20,7 @@ from .costs import Costs
 from .shaped import ShapedSpu, picker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from triplewire.broker.model import Dataset, QuadDelta, Query, Row, Term
 
@@ -52,9 +53,13 @@ class GroupedSpu(ShapedSpu):
     def first(self, query: Query, case: Case, dataset: Dataset) -> Bindings:
         """See `ShapedSpu`."""
         answer = dataset.evaluate(query)  # in the order that it asks for
-        if case not in self._kept:
-            self._kept[case] = self._evaluate(case, [{}], dataset)
-        return answer
+        kept = self._kept.get(case)
+        if kept is None:
+            kept = self._kept[case] = self._evaluate(case, [{}], dataset)
+        told = Counter(row for rows in kept.values() for row in rows)
+        if told == answer.bag():
+            return answer
+        return _as_told(answer, told, {key.value for key in self._keys})
 
     def after(self, delta: QuadDelta | None, dataset: Dataset) -> dict[Case, BindingsDelta]:
         """See `ShapedSpu`."""
@@ -120,3 +125,20 @@ class GroupedSpu(ShapedSpu):
         return {
             key: tuple(sorted(rows, key=str)) if len(rows) > 1 else tuple(rows) for key, rows in found.items()
         }
+
+
+def _as_told(fresh: Bindings, told: Counter[Row], keys: Collection[str]) -> Bindings:
+    """The rows that are told, each in the place of a fresh one of the same keys, as far as those are shown."""
+    places = [place for place, name in enumerate(fresh.vars) if name in keys]
+    others: dict[Row, list[Row]] = {}
+    for row in (told - fresh.bag()).elements():
+        others.setdefault(tuple([row[place] for place in places]), []).append(row)
+    rows: list[Row] = []
+    left = told.copy()
+    for row in fresh.rows:
+        if left[row] > 0:
+            left[row] -= 1
+            rows.append(row)
+        elif found := others.get(tuple([row[place] for place in places])):
+            rows.append(found.pop())
+    return Bindings(fresh.vars, (*rows, *(row for found in others.values() for row in found)))

@@ -47,6 +47,8 @@ Place: TypeAlias = "str | Constant | None"
 VOLATILE = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 ORDERED = ("GROUP_CONCAT", "SAMPLE")
+# Of equal or of rounded numbers what comes out depends on who comes first, which is another for other keys.
+FICKLE = frozenset({"SUM", "AVG", "MIN", "MAX"})
 UNGROUPED = "an aggregate without group keys"
 
 
@@ -101,6 +103,7 @@ class Found:
     reasons: dict[str, None] = field(default_factory=dict)
     volatile: dict[str, None] = field(default_factory=dict)
     inner: list[Inner] = field(default_factory=list)
+    fickle: bool = False  # its groups must not be evaluated twice and compared
 
     def take(self, part: Found, keys: set[str] | None = None) -> None:
         """What is in a part, however it is joined; `keys` are those that go through."""
@@ -165,6 +168,9 @@ class Reader:
         for word in ORDERED:
             if word in words:
                 found.reasons[f"{word} depends on the order of evaluation"] = None
+        found.fickle = bool(words & FICKLE)
+        if found.fickle and inner:
+            found.reasons["SUM, AVG, MIN or MAX in a sub-SELECT"] = None
         if aggregated:
             if select.values_after:
                 found.reasons["VALUES after an aggregate"] = None

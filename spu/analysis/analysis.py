@@ -92,6 +92,7 @@ class Analysis:
     volatile: tuple[str, ...] = ()  # what makes it another answer each time; SERVICE, too
     distinct: bool = False
     group_keys: tuple[Variable, ...] | None = None  # None where it has no groups
+    fickle: bool = False  # of the same groups it may tell other rows: SUM of doubles, MIN of `1` and `1.0`
     sub_selects: tuple[Inner, ...] = ()
     lifted: Lifted | None = None
     not_well_designed: tuple[Variable, ...] = ()
@@ -276,6 +277,7 @@ class _Instance:
             tuple(found.volatile),
             known.select.distinct,
             None if grouped is None else _variables(grouped),
+            found.fickle,
             tuple(found.inner),
             self._lifted(),
             _variables(sorted(found.loose & found.certain)),
