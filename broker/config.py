@@ -55,6 +55,53 @@ class WebSocketConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TlsConfig:
+    """HTTPS and WSS, on ports of their own, once a certificate is given; read again on SIGHUP."""
+
+    certificate: str = ""
+    key: str = ""
+    host: str = "127.0.0.1"
+    https_port: int = 8443
+    wss_port: int = 9443
+    handshake_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecurityConfig:
+    """Who may do what: registration, tokens (RFC 6749), an identity provider of one's own, permissions."""
+
+    enabled: bool = False
+    open_to_network: bool = False
+    plain: bool = False
+    directory: str = ""
+    permissions: str = ""
+    issuer: str = ""
+    audience: str = "triplewire"
+    registration: str = "listed"
+    identity_pattern: str = ""
+    reregistration: bool = False
+    test_identity: bool = False
+    algorithm: str = "RS256"
+    key_s: float = 90 * 24 * 3600.0
+    token_s: float = 3600.0
+    token_while_valid: str = "new"
+    renew_s: float = 60.0
+    tokens_known: int = 10_000
+    attempts: int = 60
+    secret_kib: int = 19_456
+    secret_rounds: int = 2
+    provider: str = ""
+    provider_jwks: str = ""
+    provider_audience: str = ""
+    provider_algorithms: tuple[str, ...] = ("RS256", "ES256")
+    provider_client_claim: str = ""
+    provider_groups_claim: str = "groups"
+    provider_leeway_s: float = 10.0
+    provider_cache_s: float = 300.0
+    provider_timeout_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PathsConfig:
     """Where things are; an alias of each under /secure is always there."""
 
@@ -64,6 +111,11 @@ class PathsConfig:
     graph_store: str = "/rdf-graph-store"
     subscribe: str = "/subscribe"
     journal: str = "/journal"
+    register: str = "/oauth/register"
+    token: str = "/oauth/token"
+    revoke: str = "/oauth/revoke"
+    keys: str = "/oauth/jwks"
+    clients: str = "/oauth/clients"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +241,8 @@ class Config:
 
     http: HttpConfig = field(default_factory=HttpConfig)
     websocket: WebSocketConfig = field(default_factory=WebSocketConfig)
+    tls: TlsConfig = field(default_factory=TlsConfig)
+    security: SecurityConfig = field(default_factory=SecurityConfig)
     paths: PathsConfig = field(default_factory=PathsConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     journal: JournalConfig = field(default_factory=JournalConfig)
@@ -351,6 +405,9 @@ _CHOICES = types.MappingProxyType(
         "journal.fsync": ("always", "interval", "never"),
         "store.query_method": ("GET", "POST", "URL_ENCODED_POST"),
         "store.update_method": ("POST", "URL_ENCODED_POST"),
+        "security.registration": ("listed", "pattern", "open", "closed"),
+        "security.algorithm": ("RS256", "ES256"),
+        "security.token_while_valid": ("new", "same", "refuse"),
         "log.level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     }
 )
@@ -374,9 +431,47 @@ def _check_ranges(config: Config) -> None:
         if settings[path] not in choices:
             raise ConfigError(f"{path} must be one of {', '.join(choices)}, not {settings[path]!r}")
     _check_store(config.store)
+    _check_security(config)
     if config.follow.url and (config.store.data or config.store.query_endpoint):
         raise ConfigError(
             "follow.url excludes store.data and store.query_endpoint: a follower has its leader's dataset"
+        )
+
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def _check_security(config: Config) -> None:
+    tls, security = config.tls, config.security
+    if bool(tls.certificate) != bool(tls.key):
+        raise ConfigError("tls.certificate and tls.key belong together")
+    hosts = {"http.host": config.http.host, "websocket.host": config.websocket.host}
+    if tls.certificate:
+        hosts["tls.host"] = tls.host
+    for path, host in hosts.items():
+        if host in _LOOPBACK:
+            continue
+        if not security.enabled and not security.open_to_network:
+            raise ConfigError(
+                f"{path} = {host!r} opens the broker to the network, and nobody has to say who they are: set "
+                "security.enabled, or security.open_to_network where something in front of it keeps strangers out"
+            )
+        if security.enabled and path != "tls.host" and not security.plain:
+            raise ConfigError(
+                f"{path} = {host!r} would have tokens cross the network in plain text: leave it at 127.0.0.1 and set "
+                "tls.host, or security.plain where a proxy in front speaks TLS"
+            )
+    if not security.enabled:
+        return
+    if not (security.directory or config.store.data or security.provider):
+        raise ConfigError(
+            "security.enabled needs security.directory, for its clients and keys, or security.provider"
+        )
+    if security.registration == "pattern" and not security.identity_pattern:
+        raise ConfigError('security.registration = "pattern" needs security.identity_pattern')
+    if config.store.query_endpoint and security.permissions:
+        raise ConfigError(
+            "security.permissions needs an embedded store: what an update of a remote endpoint changes is not known"
         )
 
 

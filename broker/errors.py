@@ -8,6 +8,8 @@
         SparqlSyntaxError        400  line, column where Oxigraph tells them
         UnsupportedOperation     400  well-formed, but refused by a setting
         QueryTooComplex          400  would endanger the process: too deep, too long a chain, too many joins
+        Unauthorized             401  no token, or one that is not good; `challenge` for WWW-Authenticate
+        Forbidden                403  the token is good, but not for that
         GraphNotFound            404
         NotFound                 404
         MethodNotAllowed         405  allow
@@ -84,6 +86,24 @@ class QueryTooComplex(RequestError):
     """Evaluating it would endanger the process; the limits are settings under [limits]."""
 
     code = "too_complex"
+
+
+class Unauthorized(RequestError):
+    """No token, or one that is wrong, expired or revoked; the code is one of SEPA's, `challenge` that of RFC 6750."""
+
+    code = "invalid_grant"
+    status = 401
+
+    def __init__(self, description: str, *, code: str | None = None, challenge: str = "Bearer") -> None:
+        super().__init__(description, code=code)
+        self.challenge = challenge
+
+
+class Forbidden(RequestError):
+    """Whoever asks is known, and may not do that."""
+
+    code = "forbidden"
+    status = 403
 
 
 class GraphNotFound(RequestError):

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple, Variable
 
+from .rights import ALL
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from .rights import Graphs, Rights
 
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 Row: TypeAlias = tuple[Term | None, ...]
@@ -41,12 +45,14 @@ class QueryForm(Enum):
 class Query:
     """A query operation (SPARQL 1.1 Protocol, 2.1).
 
-    Where either list of graphs is given, together they are the dataset, whatever FROM says (2.1.4).
+    Where either list of graphs is given, together they are the dataset, whatever FROM says (2.1.4).  Of it, the sender
+    sees what is `readable` (`rights.Graphs`), and nothing else is there for the query.
     """
 
     sparql: str
     default_graphs: tuple[str, ...] = ()
     named_graphs: tuple[str, ...] = ()
+    readable: Graphs = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,7 @@ class Update:
     sparql: str
     using_graphs: tuple[str, ...] = ()
     using_named_graphs: tuple[str, ...] = ()
+    rights: Rights = ALL
 
 
 class GraphEdit(Enum):
@@ -76,6 +83,7 @@ class GraphWrite:
     edit: GraphEdit
     graph: str | None
     triples: str = ""
+    rights: Rights = ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,8 @@ class Resume:
 class Subscribe:
     """The SE Protocol's subscribe: hold `query` for `subscriber` and tell it every change of the answer.
 
-    A `resumable` one outlives its connection for a while; `resume` is what a client that is back held before.
+    A `resumable` one outlives its connection for a while; `resume` is what a client that is back held before: the same
+    `client`, by its client_id, where clients have to say who they are.
     """
 
     query: Query
@@ -101,6 +110,7 @@ class Subscribe:
     alias: str | None = None
     resumable: bool = False
     resume: Resume | None = None
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +246,7 @@ class Subscription:
     subscriber: SubscriberId
     alias: str | None = None
     sequence: int = 0
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,9 @@ class Subscriptions:
     def add(self, held: Held, case: Case | None, request: Subscribe) -> Subscription:
         """A new subscription to `held`."""
         spuid = f"sepa://subscription/{uuid4()}"
-        subscription = Subscription(spuid, request.query, request.subscriber, request.alias)
+        subscription = Subscription(
+            spuid, request.query, request.subscriber, request.alias, client=request.client
+        )
         if held.key not in self._held:
             self._held[held.key] = held
             if held.analysis is not None:
@@ -151,7 +153,7 @@ class Subscriptions:
             return False
         held, case = self._by_id[spuid]
         subscription = held.find(spuid, case)
-        if subscription.query != request.query:
+        if subscription.query != request.query or subscription.client != request.client:
             return False
         self._disown(spuid, subscription.subscriber)
         self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("broker", "clients", "conf", "gates", "jsap", "spu")
 
-VOCABULARY = ("broker.model", "broker.errors", "broker.names", "broker.tokens", "broker.wire")
+VOCABULARY = ("broker.model", "broker.rights", "broker.errors", "broker.names", "broker.tokens", "broker.wire")
 SETTINGS = ("broker.config", "broker.jpar")
 # Changes to texts, and what is read out of them.
 TEXTS = ("broker.complexity", "broker.guard", "broker.prologues", "broker.remote", "broker.texts")
@@ -33,7 +33,9 @@ STORE = ("broker.store", "broker.endpoint", "broker.threads", *TEXTS, *PLAN, *KE
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
 ARROWS: dict[str, tuple[str, ...]] = {
     "broker.app": ("broker", "gates", "spu"),
-    "broker.model": (),
+    "broker.model": ("broker.rights",),
+    "broker.rights": ("broker.errors", "broker.model"),
+    "broker.security": (*VOCABULARY, "broker.config"),
     "broker.errors": (),
     "broker.tokens": (),
     "broker.names": ("broker.tokens",),
@@ -79,7 +81,14 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "broker.threads",
     ),
     "spu": VOCABULARY,
-    "gates": (*VOCABULARY, "broker.config", "broker.composition", "broker.scheduler", "broker.answer"),
+    "gates": (
+        *VOCABULARY,
+        "broker.config",
+        "broker.composition",
+        "broker.scheduler",
+        "broker.answer",
+        "broker.security",
+    ),
     "gates.journal": (*VOCABULARY, "gates", "broker.config", "broker.scheduler", *KEPT),
     "jsap": VOCABULARY,
     "clients": (*VOCABULARY, "jsap"),

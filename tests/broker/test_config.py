@@ -43,10 +43,10 @@ def test_every_setting_is_used():
 def test_the_layers_in_their_order(tmp_path):
     """Defaults, then the file, then the environment, then the command line."""
     path = tmp_path / "broker.toml"
-    path.write_text("[http]\nport = 1\nhost = 'file'\n[scheduler]\nqueue_size = 5\n")
+    path.write_text("[http]\nport = 1\nkeep_alive_s = 7\n[scheduler]\nqueue_size = 5\n")
     environment = {"TRIPLEWIRE_HTTP__PORT": "2", "TRIPLEWIRE_SCHEDULER__QUEUE_SIZE": "6", "HOME": "/"}
     config = load(path, environment=environment, overrides=["http.port=3"])
-    assert (config.http.host, config.http.port, config.scheduler.queue_size) == ("file", 3, 6)
+    assert (config.http.keep_alive_s, config.http.port, config.scheduler.queue_size) == (7, 3, 6)
     assert config.websocket.port == 9000
 
 

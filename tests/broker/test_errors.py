@@ -55,6 +55,8 @@ CODES = {
     "SparqlSyntaxError": ("parsing failed", 400),
     "UnsupportedOperation": ("unsupported", 400),
     "QueryTooComplex": ("too_complex", 400),
+    "Unauthorized": ("invalid_grant", 401),
+    "Forbidden": ("forbidden", 403),
     "GraphNotFound": ("graph_not_found", 404),
     "NotFound": ("not_found", 404),
     "MethodNotAllowed": ("method_not_allowed", 405),

@@ -1,0 +1,1 @@
+"""Who may do what: clients and their secrets, tokens and the keys that sign them, permissions."""

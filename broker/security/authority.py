@@ -1,0 +1,57 @@
+"""Who bears a token, and what that lets them do: what the gates ask before anything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from triplewire.broker.rights import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from triplewire.broker.rights import Access
+
+
+class Authority(Protocol):
+    """Judges tokens; on the event loop only."""
+
+    def known(self, token: str) -> Access | None:
+        """What a token that was judged before is good for, if it still is; costs a look-up."""
+        ...
+
+    async def access(self, token: str | None) -> Access:
+        """What a token is good for, None where there is none; where it has to be fetched, a provider's key is.
+
+        Raises:
+            Unauthorized: it is missing, wrong, expired or revoked.
+            TooManyRequests: whoever judges can't just now.
+        """
+        ...
+
+    def still(self, access: Access) -> Access | None:
+        """The same by what is known now: None where its token has expired or was revoked; scopes and rights may differ."""
+        ...
+
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called when something was revoked or permissions are others; what is returned ends that."""
+        ...
+
+
+class Nobody:
+    """The authority of a broker where nobody has to say who they are."""
+
+    def known(self, token: str) -> Access | None:  # noqa: ARG002 - clients may send tokens anyway
+        """See `Authority`."""
+        return OPEN
+
+    async def access(self, token: str | None) -> Access:  # noqa: ARG002 - clients may send tokens anyway
+        """See `Authority`."""
+        return OPEN
+
+    def still(self, access: Access) -> Access | None:
+        """See `Authority`."""
+        return access
+
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002 - nothing ever changes
+        """See `Authority`."""
+        return lambda: None
