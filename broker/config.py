@@ -81,10 +81,11 @@ class SecurityConfig:
     identity_pattern: str = ""
     reregistration: bool = False
     test_identity: bool = False
+    clients: int = 100_000
     algorithm: str = "RS256"
     key_s: float = 90 * 24 * 3600.0
     token_s: float = 3600.0
-    token_while_valid: str = "new"
+    token_while_valid: str = "new"  # noqa: S105 - no password
     renew_s: float = 60.0
     tokens_known: int = 10_000
     attempts: int = 60
@@ -112,7 +113,7 @@ class PathsConfig:
     subscribe: str = "/subscribe"
     journal: str = "/journal"
     register: str = "/oauth/register"
-    token: str = "/oauth/token"
+    token: str = "/oauth/token"  # noqa: S105 - no password
     revoke: str = "/oauth/revoke"
     keys: str = "/oauth/jwks"
     clients: str = "/oauth/clients"
@@ -206,6 +207,7 @@ class LimitsConfig:
     """What one request, connection or the whole broker may use."""
 
     body_bytes: int = 64 * 1024 * 1024
+    bodies_bytes: int = 512 * 1024 * 1024
     message_bytes: int = 16 * 1024 * 1024
     query_chars: int = 1024 * 1024
     nesting: int = 200
@@ -226,6 +228,18 @@ class LimitsConfig:
     resume_rows: int = 10_000
     resumable: int = 10_000
     send_s: float = 60.0
+    client_requests_s: float = 2000.0
+    client_burst: int = 4000
+    client_queries: int = 32
+    client_subscriptions: int = 100_000
+    client_sockets: int = 2000
+    client_bytes_s: float = 0.0
+    address_requests_s: float = 0.0
+    address_burst: int = 0
+    address_queries: int = 0
+    address_subscriptions: int = 0
+    address_sockets: int = 0
+    address_bytes_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,6 +445,7 @@ def _check_ranges(config: Config) -> None:
         if settings[path] not in choices:
             raise ConfigError(f"{path} must be one of {', '.join(choices)}, not {settings[path]!r}")
     _check_store(config.store)
+    _check_network(config)
     _check_security(config)
     if config.follow.url and (config.store.data or config.store.query_endpoint):
         raise ConfigError(
@@ -441,13 +456,11 @@ def _check_ranges(config: Config) -> None:
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def _check_security(config: Config) -> None:
-    tls, security = config.tls, config.security
-    if bool(tls.certificate) != bool(tls.key):
-        raise ConfigError("tls.certificate and tls.key belong together")
-    hosts = {"http.host": config.http.host, "websocket.host": config.websocket.host}
-    if tls.certificate:
-        hosts["tls.host"] = tls.host
+def _check_network(config: Config) -> None:
+    """Closed by default: strangers get in, and tokens cross the network in plain text, only where a setting says so."""
+    security = config.security
+    plain = {"http.host": config.http.host, "websocket.host": config.websocket.host}
+    hosts = {**plain, "tls.host": config.tls.host} if config.tls.certificate else plain
     for path, host in hosts.items():
         if host in _LOOPBACK:
             continue
@@ -456,11 +469,17 @@ def _check_security(config: Config) -> None:
                 f"{path} = {host!r} opens the broker to the network, and nobody has to say who they are: set "
                 "security.enabled, or security.open_to_network where something in front of it keeps strangers out"
             )
-        if security.enabled and path != "tls.host" and not security.plain:
+        if security.enabled and path in plain and not security.plain:
             raise ConfigError(
                 f"{path} = {host!r} would have tokens cross the network in plain text: leave it at 127.0.0.1 and set "
                 "tls.host, or security.plain where a proxy in front speaks TLS"
             )
+
+
+def _check_security(config: Config) -> None:
+    security = config.security
+    if bool(config.tls.certificate) != bool(config.tls.key):
+        raise ConfigError("tls.certificate and tls.key belong together")
     if not security.enabled:
         return
     if not (security.directory or config.store.data or security.provider):

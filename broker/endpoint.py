@@ -21,6 +21,7 @@ from .candidates import NOTHING, CandidateReader
 from .errors import (
     BrokerError,
     EndpointError,
+    Forbidden,
     MalformedRequest,
     ProtocolError,
     RequestError,
@@ -30,6 +31,7 @@ from .errors import (
 from .guard import check_query, check_update
 from .model import Bindings, Candidates, GraphWrite, Query, QueryForm, Replay, Update
 from .remote import allow_remote
+from .rights import ALL
 from .store import graph_update, named_node, nobody, unbounded
 from .texts import is_update, query_form
 from .threads import FairLock
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from .candidates import Foreseen
     from .config import LimitsConfig, SparqlConfig, StoreConfig
     from .model import Given, Match
+    from .rights import Rights
     from .store import Before, Check, Choose, Sink
     from .wire.media import AnswerFormat
 
@@ -125,6 +128,7 @@ class EndpointStore:
 
     def apply(self, update: Update, before: Before = nobody) -> None:
         """See `Store`.  Raises RequestError or EndpointError; all or nothing as far as the endpoint is."""
+        _need_all(update.rights)
         check_update(update.sparql, self._limits)
         graphs = [("using-graph-uri", named_node(graph).value) for graph in update.using_graphs]
         graphs += [("using-named-graph-uri", named_node(graph).value) for graph in update.using_named_graphs]
@@ -136,6 +140,7 @@ class EndpointStore:
 
     def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """See `Store`.  Raises GraphNotFound, RequestError or EndpointError."""
+        _need_all(write.rights)
         there = write.graph is None or self.has_graph(write.graph)
         text = graph_update(write, there=there)
         candidates = self._candidates.graph(write) if self._config.endpoint_routing else None
@@ -216,6 +221,8 @@ class EndpointStore:
         return form
 
     def _query_request(self, query: Query, accept: str) -> httpx.Request:
+        if query.readable is not None:
+            raise _unknown_dataset()
         graphs = [("default-graph-uri", named_node(graph).value) for graph in query.default_graphs]
         graphs += [("named-graph-uri", named_node(graph).value) for graph in query.named_graphs]
         text = self._prologue + allow_remote(query.sparql, self._sparql)
@@ -282,6 +289,15 @@ def _url(text: str) -> httpx.URL:
 def _with(url: httpx.URL, pairs: list[tuple[str, str]]) -> httpx.URL:
     """The endpoint's URL, whose own parameters stay."""
     return url.copy_merge_params(tuple(pairs)) if pairs else url
+
+
+def _need_all(rights: Rights) -> None:
+    if rights != ALL:
+        raise _unknown_dataset()
+
+
+def _unknown_dataset() -> Forbidden:
+    return Forbidden("rights on single graphs can't be kept at a remote endpoint")
 
 
 def _unreadable(error: Exception) -> EndpointError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple, Variable
 
-from .rights import ALL
+from .rights import ALL, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -209,6 +209,17 @@ class QuadDelta:
 
     def __bool__(self) -> bool:
         return bool(self.inserted or self.deleted or self.created or self.dropped)
+
+    def seen_by(self, readable: Graphs) -> QuadDelta:
+        """What of it is in these graphs."""
+        if readable is None:
+            return self
+        return QuadDelta(
+            frozenset(quad for quad in self.inserted if name_of(quad.graph_name) in readable),
+            frozenset(quad for quad in self.deleted if name_of(quad.graph_name) in readable),
+            frozenset(graph for graph in self.created if graph.value in readable),
+            frozenset(graph for graph in self.dropped if graph.value in readable),
+        )
 
 
 class QuadPattern(NamedTuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pyoxigraph import DefaultGraph, NamedNode
 
@@ -47,11 +47,18 @@ class Data:
     template: Template
 
 
+class Seen(NamedTuple):
+    """The graphs that a pattern sees, where it is not to see more: those of its default graph, and the named ones."""
+
+    default: tuple[GraphRef, ...]
+    named: tuple[NamedNode, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Modify:
     """DELETE and INSERT by the solutions of a pattern; `where` is its group with the braces.
 
-    `prologue` is the declarations that the pattern needs.
+    `prologue` is the declarations that the pattern needs; `seen` stands for WITH and USING where it is set.
     """
 
     delete: Template | None
@@ -61,6 +68,7 @@ class Modify:
     using: tuple[NamedNode, ...] = ()
     using_named: tuple[NamedNode, ...] = ()
     prologue: str = ""
+    seen: Seen | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:

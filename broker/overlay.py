@@ -7,22 +7,30 @@ from typing import TYPE_CHECKING
 from pyoxigraph import NamedNode
 
 from .canonical import canonical
+from .errors import Forbidden
 from .model import QuadDelta
+from .rights import ALL, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import pyoxigraph
     from pyoxigraph import BlankNode, Quad
 
     from .operations import GraphRef
+    from .rights import Rights
 
 
 class Overlay:
-    """Net changes over a store; a quad that goes and comes back is no change."""
+    """Net changes over a store; a quad that goes and comes back is no change.
 
-    def __init__(self, store: pyoxigraph.Store) -> None:
+    Quads that whoever has these `rights` may not add or take away are refused, whether or not that would change
+    anything: what is in a graph is not to be told by what is refused.  `insert` and `delete` raise Forbidden.
+    """
+
+    def __init__(self, store: pyoxigraph.Store, rights: Rights = ALL) -> None:
         self._store = store
+        self._rights = rights
         self._inserted: set[Quad] = set()
         self._deleted: set[Quad] = set()
         self._created: set[NamedNode] = set()
@@ -36,6 +44,8 @@ class Overlay:
     def insert(self, quads: Iterable[Quad]) -> None:
         """Add quads, and the graphs that they are the first of."""
         stored = canonical(quads)
+        if self._rights is not ALL:
+            _check(stored, self._rights.may_append, "added to")
         self._inserted.update([quad for quad in stored if quad not in self._store])
         if self._deleted:
             self._deleted.difference_update(stored)
@@ -46,6 +56,8 @@ class Overlay:
     def delete(self, quads: Iterable[Quad]) -> None:
         """Take quads away; their graphs stay, as Oxigraph keeps them."""
         stored = canonical(quads)
+        if self._rights is not ALL:
+            _check(stored, self._rights.may_write, "taken from")
         self._deleted.update([quad for quad in stored if quad in self._store])
         if self._inserted:
             self._inserted.difference_update(stored)
@@ -93,3 +105,11 @@ class Overlay:
             frozenset(self._created - implied),
             frozenset(self._dropped),
         )
+
+
+def _check(quads: Iterable[Quad], may: Callable[[str], bool], what: str) -> None:
+    for graph in {quad.graph_name for quad in quads}:
+        name = name_of(graph)
+        if not may(name):
+            where = f"the graph <{name}>" if name else "the default graph"
+            raise Forbidden(f"nothing may be {what} {where} by this client")

@@ -18,6 +18,8 @@ from .model import GraphEdit, GraphWrite, QuadDelta, Update
 from .operations import Data, Load, Modify, OperationReader
 from .overlay import Overlay
 from .prologues import with_one_prologue
+from .restriction import check, restricted
+from .rights import name_of
 from .templates import Template, plain_data, read_quads
 from .tokens import tokens
 from .update_plan import UpdatePlan
@@ -57,7 +59,7 @@ class Planner:
             RequestError: it is no update, or one of its operations fails.
             SyntaxError: Oxigraph's own, for the text as it is.
         """
-        plain = self._plain(store, update.sparql)
+        plain = self._plain(store, update)
         if plain is not None:
             return plain
         try:
@@ -68,10 +70,11 @@ class Planner:
             self._parse(with_one_prologue(update.sparql))
             raise SparqlSyntaxError("Parsing failed: this form of update is not read here")
         prologue, operations = read
+        rights = update.rights
+        operations = [restricted(_over(one, update), rights) for one in operations]
         try:
-            return UpdatePlan(
-                store, prologue, [self._ready(_over(one, update)) for one in operations], self._options
-            ).delta()
+            ready = [self._ready(one) for one in operations]
+            return UpdatePlan(store, prologue, ready, self._options, rights).delta()
         except SyntaxError:
             self._parse(with_one_prologue(update.sparql))  # for the position in the sender's own text
             raise
@@ -95,8 +98,12 @@ class Planner:
             GraphNotFound: a graph that is not there is to be dropped.
         """
         graph = DefaultGraph() if write.graph is None else NamedNode(write.graph)
-        overlay = Overlay(store)
-        if write.edit is GraphEdit.DROP and not overlay.has_graph(graph):
+        rights = write.rights
+        merges = write.edit is GraphEdit.MERGE
+        check(graph, rights.may_append if merges else rights.may_write, "written")
+        overlay = Overlay(store, rights)
+        told = rights.may_read(name_of(graph))
+        if write.edit is GraphEdit.DROP and told and not overlay.has_graph(graph):
             raise GraphNotFound(f"there is no graph <{write.graph}>")
         if write.edit is not GraphEdit.MERGE:
             overlay.drop(graph)
@@ -107,12 +114,12 @@ class Planner:
             overlay.insert(type(quad)(quad.subject, quad.predicate, quad.object, graph) for quad in parsed)
         return overlay.delta()
 
-    def _plain(self, store: pyoxigraph.Store, sparql: str) -> QuadDelta | None:
-        found = plain_data_quads(sparql, self._declared, self._base_iri)
+    def _plain(self, store: pyoxigraph.Store, update: Update) -> QuadDelta | None:
+        found = plain_data_quads(update.sparql, self._declared, self._base_iri)
         if found is None:
             return None
         insert, quads = found
-        overlay = Overlay(store)
+        overlay = Overlay(store, update.rights)
         if insert:
             overlay.insert(quads)
         else:

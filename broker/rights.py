@@ -12,6 +12,8 @@ from pyoxigraph import DefaultGraph, NamedNode
 from .errors import Forbidden
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .model import GraphName
 
 # Graphs by their IRIs, the default graph by DEFAULT; None is all graphs, those to come as well.
@@ -70,6 +72,29 @@ def name_of(graph: GraphName) -> str:
     if isinstance(graph, NamedNode):
         return graph.value
     return DEFAULT if isinstance(graph, DefaultGraph) else str(graph)
+
+
+def visible(
+    readable: frozenset[str],
+    given: Sequence[Sequence[str]],
+    own: Sequence[Sequence[str]],
+    *,
+    union: bool,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The dataset of a query as one sees it who may read these graphs: those of its default graph, and the named ones.
+
+    `given` are the two lists of graphs of the request, `own` those of FROM and FROM NAMED, both before it is looked at
+    who asks; `union`: the default graph of the store is all graphs together (SPARQL 1.1 Protocol, 2.1.4; Query, 13.2).
+    """
+    everything = tuple(sorted(readable))
+    all_named = tuple(name for name in everything if name != DEFAULT)
+    if any(given):
+        default, named = given
+    elif any(own):
+        default, named = everything if union else own[0], own[1]
+    else:
+        default, named = everything if union else (DEFAULT,), all_named
+    return tuple(filter(readable.__contains__, default)), tuple(filter(all_named.__contains__, named))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import time
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples
+from pyoxigraph import DefaultGraph, Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples
 
 from .errors import (
     GraphNotFound,
@@ -31,7 +31,8 @@ from .model import Bindings, GraphEdit, GraphWrite, QuadDelta, Query, QueryForm,
 from .planner import Planner
 from .readers.question import Question
 from .remote import allow_remote
-from .texts import is_update, with_ordered_star
+from .rights import DEFAULT, visible
+from .texts import is_update, own_dataset, with_ordered_star
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -225,9 +226,7 @@ class EmbeddedStore:
             named_node(graph)
         text = allow_remote(update.sparql, self._sparql)
         try:
-            delta = self._planner.update(
-                self.dataset.store, Update(text, update.using_graphs, update.using_named_graphs)
-            )
+            delta = self._planner.update(self.dataset.store, replace(update, sparql=text))
         except SyntaxError as error:
             raise syntax_error(error, text, update=True) from error
         except (RuntimeError, OSError, ValueError) as error:
@@ -237,7 +236,8 @@ class EmbeddedStore:
 
     def write_graph(self, write: GraphWrite, before: Before = nobody) -> bool:
         """See `Store`.  Raises GraphNotFound, RequestError or StoreError; then nothing has changed."""
-        there = write.graph is None or self._contains(write.graph)
+        # Of a graph that can't be read, it is not told whether it was there.
+        there = write.graph is None or not write.rights.may_read(write.graph) or self._contains(write.graph)
         self._write(self._planner.graph(self.dataset.store, write), before)
         return not there
 
@@ -310,14 +310,32 @@ class EmbeddedStore:
     def _read(self, query: Query) -> Question:
         check_query(query.sparql, self._limits)
         text = allow_remote(query.sparql, self._sparql)
-        default = named = None
-        if query.default_graphs or query.named_graphs:
-            default = tuple(named_node(graph) for graph in query.default_graphs)
-            named = tuple(named_node(graph) for graph in query.named_graphs)
+        default, named = self._dataset(query, text)
         with _told(query):
             ordered = with_ordered_star(text, self._sparql.base_iri, self._prefixes)
         sparql = self._sparql
         return Question(ordered, sparql.base_iri, sparql.prefixes, default, named, sparql.union_default_graph)
+
+    def _dataset(
+        self, query: Query, text: str
+    ) -> tuple[tuple[NamedNode | DefaultGraph, ...] | None, tuple[NamedNode, ...] | None]:
+        """The graphs of the query's dataset; None where it is the store's own, and FROM's."""
+        given = [
+            [named_node(graph).value for graph in graphs]
+            for graphs in (query.default_graphs, query.named_graphs)
+        ]
+        if query.readable is not None:
+            own = own_dataset(text, self._sparql.base_iri, self._sparql.prefixes)
+            default, named = visible(query.readable, given, own, union=self._sparql.union_default_graph)
+        elif any(given):
+            default, named = map(tuple, given)
+        else:
+            return None, None
+        return tuple(map(_graph, default)), tuple(map(NamedNode, named))
+
+
+def _graph(name: str) -> NamedNode | DefaultGraph:
+    return DefaultGraph() if name == DEFAULT else NamedNode(name)
 
 
 @contextmanager

@@ -6,11 +6,16 @@ Each function leaves a text that it does not understand as it is: Oxigraph will 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from pyoxigraph import Store
+from pyoxigraph import NamedNode, RdfFormat, Store, parse
 
 from .model import QueryForm
+from .prologues import Prologue
 from .tokens import Token, splice, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _UPDATE_WORDS = frozenset(
     {"INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "COPY", "MOVE", "ADD", "WITH"}
@@ -45,6 +50,50 @@ def query_form(sparql: str) -> QueryForm | None:
         return QueryForm(first_word(sparql))
     except ValueError:
         return None
+
+
+def own_dataset(
+    sparql: str, base_iri: str, prefixes: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The graphs of FROM and of FROM NAMED, absolute; what is not an IRI is left out (SPARQL 1.1 Query, 13.2)."""
+    default: list[str] = []
+    named: list[str] = []
+    if "FROM" not in sparql.upper():
+        return (), ()
+    found = list(tokens(sparql))
+    prologue = _prologue(found, base_iri, prefixes)
+    depth = 0
+    for token, *after in zip(found, found[1:], found[2:], strict=False):
+        depth += {"{": 1, "}": -1}.get(token.text, 0)
+        if depth or not token.is_word("FROM"):
+            continue
+        into, name = (named, after[1]) if after[0].is_word("NAMED") else (default, after[0])
+        graph = resolved(name, prologue.used_by([name]), base_iri)
+        if graph is not None:
+            into.append(graph)
+    return tuple(default), tuple(named)
+
+
+def _prologue(found: list[Token], base_iri: str, prefixes: Mapping[str, str]) -> Prologue:
+    prologue = Prologue(prefixes, base_iri)
+    for token, after, last in zip(found, [*found[1:], None], [*found[2:], None, None], strict=True):
+        if token.text == "{":
+            break
+        if token.is_word("BASE") and after is not None:
+            prologue.base(after.text)
+        elif token.is_word("PREFIX") and after is not None and last is not None:
+            prologue.prefix(after.text, last.text)
+    return prologue
+
+
+def resolved(token: Token, prologue: str, base_iri: str) -> str | None:
+    """The IRI that a terminal stands for; None where it is none."""
+    triple = f"{prologue}\n<urn:s> <urn:p> {token.text} ."
+    try:
+        (quad,) = parse(triple, format=RdfFormat.TURTLE, base_iri=base_iri)
+    except (SyntaxError, ValueError):
+        return None
+    return quad.object.value if isinstance(quad.object, NamedNode) else None
 
 
 def with_ordered_star(sparql: str, base_iri: str, prefixes: tuple[tuple[str, str], ...]) -> str:

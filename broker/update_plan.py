@@ -23,14 +23,17 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, QuerySolutio
 from .errors import RequestError
 from .operations import All, Clear, Create, Data, Load, Modify, Transfer
 from .overlay import Overlay
+from .restriction import NOWHERE, only_named
+from .rights import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyoxigraph
 
     from .model import QuadDelta, Term
     from .operations import GraphRef, Operation
+    from .rights import Rights
     from .templates import Template
 
     Solution = Mapping[str, Term | None]
@@ -55,12 +58,15 @@ class UpdatePlan:
         prologue: str,
         operations: Sequence[Operation],
         options: Mapping[str, Any],
+        rights: Rights = ALL,
     ) -> None:
+        """What whoever has these `rights` may not do has been taken out of the `operations` (`restriction`)."""
         self._store = store
         self._prologue = prologue
         self._operations = operations
         self._options = options
-        self._overlay = Overlay(store)
+        self._rights = rights
+        self._overlay = Overlay(store, rights)
         self._rehearsed: dict[int, list[Solution]] | None = None
 
     def delta(self) -> QuadDelta:
@@ -75,7 +81,7 @@ class UpdatePlan:
         except _NeedsRehearsalError:
             rehearsal = _Rehearsal(self._store, self._prologue, self._operations, self._options)
             self._rehearsed = rehearsal.solutions()
-            self._overlay = Overlay(self._store)
+            self._overlay = Overlay(self._store, self._rights)
             return self._net()
 
     def _net(self) -> QuadDelta:
@@ -131,7 +137,10 @@ class UpdatePlan:
         variables = operation.variables
         names = " ".join([f"?{name}" for name in variables]) or "(1 AS ?solution)"
         options = dict(self._options)
-        if operation.using or operation.using_named:
+        if operation.seen is not None:
+            options["default_graph"] = list(operation.seen.default)
+            options["named_graphs"] = list(operation.seen.named)
+        elif operation.using or operation.using_named:
             options["default_graph"] = list(operation.using)
             options["named_graphs"] = list(operation.using_named)
         elif operation.with_graph is not None:
@@ -274,10 +283,25 @@ class _Rehearsal:
             parts.append(f"DELETE {{ {operation.delete.text('')} }}")
         if operation.insert is not None:
             parts.append(f"INSERT {{ {operation.insert.text(_BLANK_VARIABLE)} }}")
-        parts += [f"USING {graph}" for graph in operation.using]
-        parts += [f"USING NAMED {graph}" for graph in operation.using_named]
-        parts.append(f"WHERE {{ {{ SELECT {names} WHERE {operation.where} }} {' '.join(made)} {note} }}")
+        using, where = self._dataset(operation)
+        parts += using
+        parts.append(f"WHERE {{ {{ SELECT {names} WHERE {where} }} {' '.join(made)} {note} }}")
         return " ".join(parts)
+
+    def _dataset(self, operation: Modify) -> tuple[list[str], str]:
+        """USING and USING NAMED, and the pattern."""
+        default, named = operation.using, operation.using_named
+        if operation.seen is not None:
+            if DefaultGraph() in operation.seen.default:  # which USING has no name for
+                return [], self._only_named(operation, operation.seen.named)
+            default = tuple(graph for graph in operation.seen.default if isinstance(graph, NamedNode))
+            default, named = default or (NOWHERE,), operation.seen.named
+        return [f"USING {graph}" for graph in default] + [
+            f"USING NAMED {graph}" for graph in named
+        ], operation.where
+
+    def _only_named(self, operation: Modify, named: Iterable[NamedNode]) -> str:
+        return only_named(operation.where, operation.prologue, self._options["base_iri"], named)
 
 
 def _noted_names(operation: Operation) -> tuple[str, ...]:

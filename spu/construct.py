@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyoxigraph import BlankNode, NamedNode, Triple
@@ -76,7 +77,7 @@ def taken_apart(query: Query) -> tuple[Query, Template] | None:
     body = splice(query.sparql[: found[closing].start], marks)[found[opening].start :]
     template = f"{query.sparql[: found[start].start]}CONSTRUCT {body}\n}} WHERE {{}}"
     has_blanks = any(token.kind == "bnode" or token.text in _MAKERS for token in inner)
-    solutions = Query(select, query.default_graphs, query.named_graphs)
+    solutions = replace(query, sparql=select)
     return solutions, Template(Query(template), tuple(used), has_blanks=has_blanks)
 
 

@@ -23,6 +23,7 @@ PLAN = (
     "broker.operations",
     "broker.overlay",
     "broker.planner",
+    "broker.restriction",
     "broker.templates",
     "broker.update_plan",
 )

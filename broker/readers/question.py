@@ -11,7 +11,7 @@ from triplewire.broker.model import QueryForm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyoxigraph import NamedNode
+    from pyoxigraph import DefaultGraph, NamedNode
 
     from triplewire.broker.wire.media import AnswerFormat
 
@@ -43,7 +43,7 @@ class Question:
     text: str
     base_iri: str | None = None
     prefixes: dict[str, str] = field(default_factory=dict)
-    default_graphs: tuple[NamedNode, ...] | None = None
+    default_graphs: tuple[NamedNode | DefaultGraph, ...] | None = None
     named_graphs: tuple[NamedNode, ...] | None = None
     union_default_graph: bool = False
 

@@ -12,13 +12,14 @@ understood, `anything` is true, and whatever happens may change the answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyoxigraph import NamedNode, Variable
 
 from triplewire.broker.model import Query, QueryForm
 from triplewire.broker.names import in_full
+from triplewire.broker.rights import DEFAULT, visible
 from triplewire.broker.tokens import Shape, shape
 
 from .algebra import UNGROUPED
@@ -131,7 +132,7 @@ class Analysis:
         if self._template is None:
             return self.query
         text = self._template.asking(tuple(key.value for key in keys)).filled(self._constants)
-        return Query(text, self.query.default_graphs, self.query.named_graphs)
+        return replace(self.query, sparql=text)
 
     @property
     def pattern(self) -> BasicPattern | None:
@@ -162,7 +163,7 @@ class Analysis:
         """
         assert self._template is not None
         text = self._template.ungrouped().filled(self._constants)
-        return Query(text, self.query.default_graphs, self.query.named_graphs)
+        return replace(self.query, sparql=text)
 
     def may_be_given(self, names: Iterable[Variable]) -> bool:
         """Whether all of these can be given to the store (`asking`), and tell which rows can change."""
@@ -312,6 +313,8 @@ class _Instance:
     def _dataset(self) -> tuple[Graphs, frozenset[NamedNode] | None]:
         """The default graph, and the named ones (None: all)."""
         query, select = self._query, self._known.select
+        if query.readable is not None:
+            return self._visible(query.readable)
         if query.default_graphs or query.named_graphs:  # SPARQL 1.1 Protocol, 2.1.4
             return Graphs(_iris(query.default_graphs)), _iris(query.named_graphs)
         everything = Graphs(None, unnamed=True)
@@ -320,6 +323,15 @@ class _Instance:
             named = self._graph_names(select.named_graphs)
             return everything if self._union else Graphs(default), named
         return everything if self._union else Graphs(_NONE, unnamed=True), None
+
+    def _visible(self, readable: frozenset[str]) -> tuple[Graphs, frozenset[NamedNode] | None]:
+        query, select = self._query, self._known.select
+        own = [
+            tuple(graph.value for graph in self._graph_names(names))
+            for names in (select.default_graphs, select.named_graphs)
+        ]
+        default, named = visible(readable, (query.default_graphs, query.named_graphs), own, union=self._union)
+        return Graphs(_iris(set(default) - {DEFAULT}), unnamed=DEFAULT in default), _iris(named)
 
     def _graph_names(self, names: Iterable[Constant]) -> frozenset[NamedNode]:
         return frozenset(name for name in map(self._term, names) if isinstance(name, NamedNode))
@@ -337,7 +349,7 @@ class _Instance:
         if lifting is None:
             return None
         return Lifted(
-            Query(lifting.text.filled(self._constants), self._query.default_graphs, self._query.named_graphs),
+            replace(self._query, sparql=lifting.text.filled(self._constants)),
             _variables(lifting.variables),
             tuple(map(self._term, lifting.constants)),
             tuple(
@@ -355,7 +367,7 @@ def _prologue(declared: tuple[tuple[str, str], ...], own: str) -> str:
     return "\n".join([*(f"PREFIX {name}: <{iri}>" for name, iri in declared), own])
 
 
-def _iris(graphs: tuple[str, ...]) -> frozenset[NamedNode]:
+def _iris(graphs: Iterable[str]) -> frozenset[NamedNode]:
     return frozenset(map(NamedNode, graphs))
 
 

@@ -12,6 +12,7 @@ IRIS = (":a", ":b", ":c")
 PREDICATES = (":p", ":q", ":r")
 LITERALS = ("1", "2", "'x'", "'y'@en", "1.50", "true")
 GRAPHS = (":g", ":h")
+EX_GRAPHS = ("http://example.org/g", "http://example.org/h")
 NAMES = ("s", "o", "x", "y", "z")
 
 variables = st.sampled_from([f"?{name}" for name in NAMES])
