@@ -10,8 +10,15 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("broker", "clients", "conf", "gates", "jsap", "spu")
 
-VOCABULARY = ("broker.model", "broker.rights", "broker.errors", "broker.names", "broker.tokens", "broker.wire")
-SETTINGS = ("broker.config", "broker.jpar")
+VOCABULARY = (
+    "broker.model",
+    "broker.rights",
+    "broker.errors",
+    "broker.names",
+    "broker.tokens",
+    "broker.wire",
+)
+SETTINGS = ("broker.config", "broker.jpar", "broker.settings_checks")
 # Changes to texts, and what is read out of them.
 TEXTS = ("broker.complexity", "broker.guard", "broker.prologues", "broker.remote", "broker.texts")
 # From an update's text to its exact change.
@@ -34,6 +41,8 @@ STORE = ("broker.store", "broker.endpoint", "broker.threads", *TEXTS, *PLAN, *KE
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
 ARROWS: dict[str, tuple[str, ...]] = {
     "broker.app": ("broker", "gates", "spu"),
+    "broker.ports": ("broker.config", "gates"),
+    "broker.admission": ("broker.config", "broker.security", "gates"),
     "broker.model": ("broker.rights",),
     "broker.rights": ("broker.errors", "broker.model"),
     "broker.security": (*VOCABULARY, "broker.config"),
@@ -42,7 +51,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.names": ("broker.tokens",),
     "broker.wire": VOCABULARY,
     "broker.jpar": ("broker.errors",),
-    "broker.config": ("broker.errors", "broker.jpar"),
+    "broker.config": ("broker.errors", "broker.jpar", "broker.settings_checks"),
+    "broker.settings_checks": ("broker.errors", "broker.config"),
     **dict.fromkeys(TEXTS, (*VOCABULARY, *SETTINGS, *TEXTS)),
     **dict.fromkeys(PLAN, (*VOCABULARY, *SETTINGS, *TEXTS, *PLAN)),
     "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *KEPT, *SETTINGS, "broker.threads"),
@@ -90,7 +100,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "broker.answer",
         "broker.security",
     ),
-    "gates.journal": (*VOCABULARY, "gates", "broker.config", "broker.scheduler", *KEPT),
+    "gates.journal": (*VOCABULARY, "clients", "gates", "broker.config", "broker.scheduler", *KEPT),
     "jsap": VOCABULARY,
     "clients": (*VOCABULARY, "jsap"),
     "clients.cli_serve": (*VOCABULARY, "jsap", "broker.app", "broker.config"),
@@ -99,7 +109,17 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "clients.cli_load": (*VOCABULARY, "jsap", "clients", "broker.dataset"),
     "conf": (*VOCABULARY, "jsap", "clients"),
 }
-ASYNCIO = ("gates", "clients", "conf", "broker.away", "broker.scheduler", "broker.answer", "broker.app")
+ASYNCIO = (
+    "broker.security",
+    "gates",
+    "clients",
+    "conf",
+    "broker.away",
+    "broker.scheduler",
+    "broker.answer",
+    "broker.app",
+    "broker.ports",
+)
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 

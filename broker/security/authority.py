@@ -24,7 +24,7 @@ class Authority(Protocol):
 
         Raises:
             Unauthorized: it is missing, wrong, expired or revoked.
-            TooManyRequests: whoever judges can't just now.
+            Overloaded: whoever judges can't just now.
         """
         ...
 
@@ -34,6 +34,14 @@ class Authority(Protocol):
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Have `changed` called when something was revoked or permissions are others; what is returned ends that."""
+        ...
+
+
+class Revocations(Protocol):
+    """What was taken back before its time."""
+
+    def is_revoked(self, client_id: str, jti: str, issued_at: float) -> bool:
+        """Whether a token, or its client, was revoked; `issued_at` in seconds since the epoch. Costs look-ups in memory."""
         ...
 
 
