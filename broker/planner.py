@@ -71,9 +71,9 @@ class Planner:
             raise SparqlSyntaxError("Parsing failed: this form of update is not read here")
         prologue, operations = read
         rights = update.rights
-        operations = [restricted(_over(one, update), rights) for one in operations]
+        judged = [restricted(_over(one, update), rights) for one in operations]
         try:
-            ready = [self._ready(one) for one in operations]
+            ready = [self._ready(one) for one in judged]
             return UpdatePlan(store, prologue, ready, self._options, rights).delta()
         except SyntaxError:
             self._parse(with_one_prologue(update.sparql))  # for the position in the sender's own text
