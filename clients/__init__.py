@@ -9,6 +9,7 @@ from triplewire.broker.errors import BrokerMisbehaved, BrokerRefused, ClientErro
 from .aggregator import Aggregator, AsyncAggregator
 from .async_subscriber import AsyncSubscriber
 from .callbacks import Callbacks
+from .client_credentials import ClientCredentials
 from .consumer import AsyncConsumer, Consumer
 from .flows import Method
 from .generic import AsyncGenericClient, GenericClient
@@ -30,6 +31,7 @@ __all__ = [
     "BrokerMisbehaved",
     "BrokerRefused",
     "Callbacks",
+    "ClientCredentials",
     "ClientError",
     "ClientSettings",
     "ConnectionLost",

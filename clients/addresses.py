@@ -16,6 +16,9 @@ class Addresses:
     update: str
     subscribe: str
     graph_store: str
+    register: str
+    token: str
+    revoke: str
 
     @classmethod
     def of(cls, url: str) -> Addresses:
@@ -32,8 +35,17 @@ class Addresses:
         host = f"{parts.scheme}://{parts.netloc}"
         if parts.path.endswith("/") or not parts.path:
             base = host + parts.path.rstrip("/")
-            return cls(f"{base}/query", f"{base}/update", socket_url(url), f"{base}/rdf-graph-store")
-        return cls(url, url, socket_url(host), f"{host}/rdf-graph-store")
+            return cls(f"{base}/query", f"{base}/update", socket_url(url), *_others(base))
+        return cls(url, url, socket_url(host), *_others(host))
+
+
+def _others(base: str) -> tuple[str, str, str, str]:
+    return (
+        f"{base}/rdf-graph-store",
+        f"{base}/oauth/register",
+        f"{base}/oauth/token",
+        f"{base}/oauth/revoke",
+    )
 
 
 def socket_url(url: str) -> str:

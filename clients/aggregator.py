@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from triplewire.jsap.profile import Profile
 
-    from .flows import Authorization
+    from .authorization import Authorization
     from .settings import ClientSettings
 
 
 class Aggregator(Consumer):
     """A `Consumer` that can also `update`, from its callbacks too."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - nearly all are keywords
         self,
         profile: Profile | str | PathLike[str],
         query_id: str,
@@ -28,11 +28,14 @@ class Aggregator(Consumer):
         *,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
         **named: Any,
     ) -> None:
-        super().__init__(profile, query_id, settings=settings, authorization=authorization, **named)
+        super().__init__(
+            profile, query_id, settings=settings, authorization=authorization, identity=identity, **named
+        )
         self._producer = Producer(
-            self._application.profile, update_id, settings=settings, authorization=authorization
+            self._application.profile, update_id, settings=self._settings, authorization=self._authorization
         )
 
     def update(self, values: Mapping[str, object] | None = None, /, **bindings: object) -> None:
@@ -48,7 +51,7 @@ class Aggregator(Consumer):
 class AsyncAggregator(AsyncConsumer):
     """`Aggregator` for asyncio."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - nearly all are keywords
         self,
         profile: Profile | str | PathLike[str],
         query_id: str,
@@ -56,11 +59,14 @@ class AsyncAggregator(AsyncConsumer):
         *,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
         **named: Any,
     ) -> None:
-        super().__init__(profile, query_id, settings=settings, authorization=authorization, **named)
+        super().__init__(
+            profile, query_id, settings=settings, authorization=authorization, identity=identity, **named
+        )
         self._producer = AsyncProducer(
-            self._application.profile, update_id, settings=settings, authorization=authorization
+            self._application.profile, update_id, settings=self._settings, authorization=self._authorization
         )
 
     async def update(self, values: Mapping[str, object] | None = None, /, **bindings: object) -> None:

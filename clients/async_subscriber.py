@@ -8,9 +8,10 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
-from triplewire.broker.errors import ConnectionLost
+from triplewire.broker.errors import ClientError, ConnectionLost
 
 from .addresses import socket_url
+from .authorization import Authorize
 from .backoff import Backoff
 from .callbacks import Callbacks
 from .connection import Connect, Hang, Invoke, Pause, Receive, Send, Watcher, connection, deliver, logger
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     from triplewire.broker.model import Query
 
+    from .authorization import Authorization
     from .callbacks import CallbackOptions
     from .connection import Step, Steps
-    from .flows import Authorization
     from .live_query import LiveQuery
 
 
@@ -85,8 +86,11 @@ class AsyncSubscriber:
         waiter = self._waiter(live)
         came = False
         try:
-            await self._send(self._session.outgoing())
+            await self._speak()
             came = await self._came(live, waiter)
+        except ClientError:
+            self._session.forget(live)  # where it was not asked for; else it has ended by this
+            raise
         finally:
             if not came and live.state is not State.ENDED:
                 await self.unsubscribe(live, wait=False)
@@ -99,7 +103,7 @@ class AsyncSubscriber:
         events = self._session.unsubscribe(live)
         waiter = self._waiter(live) if wait and live.state is State.LEAVING else None
         await self._drive(deliver(events))
-        await self._send(self._session.outgoing())
+        await self._speak(fetch=wait)
         if not await self._came(live, waiter):
             raise ConnectionLost(f"no answer from {self.url} within {self._settings.timeout_s:g} s")
 
@@ -145,6 +149,13 @@ class AsyncSubscriber:
                 raise
             return False
         return True
+
+    async def _speak(self, *, fetch: bool = True) -> None:
+        """Send what there is to say, as `Subscriber` does."""
+        if self._session.token_wanted and fetch and not self._is_callback():
+            token = await self._session.tokens.token_async(self._session.refused_token)
+            await self._drive(deliver(self._session.authorized(token)))
+        await self._send(self._session.outgoing())
 
     async def _send(self, texts: list[str]) -> None:
         # Only on the connection that they were made for: while we wait, another one may take its place.
@@ -199,6 +210,8 @@ class AsyncSubscriber:
                 return await self._connected().receive(within_s)
             case Send(text):
                 return await self._connected().send(text)
+            case Authorize(source, refused):
+                return await source.token_async(refused)
             case Hang():
                 return await self._connected().close()
 

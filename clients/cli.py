@@ -23,7 +23,9 @@ from triplewire.broker.errors import (
 from .cli_explain import explain
 from .cli_journal import journal
 from .cli_jsap import jsap
+from .cli_keys import keys
 from .cli_load import load
+from .cli_login import login, logout, register
 from .cli_query import query
 from .cli_serve import serve
 from .cli_subscribe import subscribe
@@ -39,7 +41,20 @@ def cli() -> None:
     """Know when the answer to a question changes: a SPARQL event broker and its clients."""
 
 
-for command in (serve, query, update, subscribe, load, jsap, explain, journal):
+for command in (
+    serve,
+    query,
+    update,
+    subscribe,
+    load,
+    register,
+    login,
+    logout,
+    jsap,
+    explain,
+    journal,
+    keys,
+):
     cli.add_command(command)
 
 

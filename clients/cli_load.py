@@ -13,8 +13,9 @@ from pyoxigraph import RdfFormat, parse
 from rich.console import Console
 from rich.progress import Progress
 
+from .addresses import Addresses
 from .batches import BATCH_BYTES, Unaddressable, batches
-from .cli_common import url_option
+from .cli_common import access_options, url_option
 from .settings import ClientSettings
 from .sparql import SparqlClient
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .batches import Batch
+    from .cli_common import Access
 
 _URGENCY = 6  # a load lets everybody else's updates go first
 EXTENSIONS = ".nt, .nq, .ttl, .trig, .rdf, .jsonld, each also with .gz"
@@ -29,6 +31,7 @@ EXTENSIONS = ".nt, .nq, .ttl, .trig, .rdf, .jsonld, each also with .gz"
 
 @click.command()
 @url_option
+@access_options
 @click.option(
     "--data", type=click.Path(path_type=Path), help="Load into the directory of a broker that is not running."
 )
@@ -51,6 +54,7 @@ def load(  # noqa: PLR0913, PLR0917 - one for each option
     graph: str | None,
     batch_bytes: int,
     files: tuple[Path, ...],
+    access: Access,
 ) -> None:
     """Load RDF files: N-Triples, N-Quads, Turtle, TriG, RDF/XML and JSON-LD by their extension, also gzipped.
 
@@ -64,23 +68,29 @@ def load(  # noqa: PLR0913, PLR0917 - one for each option
         if data is not None:
             _offline(formats, data, engine, graph, advance)
         else:
-            _online(formats, url, graph, batch_bytes, advance)
+            settings = access.settings(ClientSettings(urgency=_URGENCY))
+            authorization = access.authorization(Addresses.of(url))
+            with SparqlClient(url, settings=settings, authorization=authorization) as client:
+                _online(formats, client, graph, batch_bytes, advance)
 
 
 def _online(
-    formats: dict[Path, RdfFormat], url: str, graph: str | None, size: int, advance: Callable[[int], None]
+    formats: dict[Path, RdfFormat],
+    client: SparqlClient,
+    graph: str | None,
+    size: int,
+    advance: Callable[[int], None],
 ) -> None:
     loaded = 0
-    with SparqlClient(url, settings=ClientSettings(urgency=_URGENCY)) as client:
-        for file, format_ in formats.items():
-            try:
-                with _opened(file, advance) as source:
-                    quads = parse(source, format_, base_iri=file.resolve().as_uri())
-                    for batch in batches(quads, graph, size):
-                        _send(client, batch)
-                        loaded += batch.count
-            except (SyntaxError, Unaddressable, EOFError, gzip.BadGzipFile) as error:
-                raise click.ClickException(f"{file}: {error}; {loaded} triples were loaded before") from error
+    for file, format_ in formats.items():
+        try:
+            with _opened(file, advance) as source:
+                quads = parse(source, format_, base_iri=file.resolve().as_uri())
+                for batch in batches(quads, graph, size):
+                    _send(client, batch)
+                    loaded += batch.count
+        except (SyntaxError, Unaddressable, EOFError, gzip.BadGzipFile) as error:
+            raise click.ClickException(f"{file}: {error}; {loaded} triples were loaded before") from error
     print(f"{loaded} triples loaded", file=sys.stderr)
 
 

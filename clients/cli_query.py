@@ -14,11 +14,20 @@ from rich.text import Text
 from triplewire.broker.model import Bindings, Query
 from triplewire.broker.wire import media
 
-from .cli_common import dataset_options, is_terminal, sparql_arguments, sparql_text, url_option
+from .addresses import Addresses
+from .cli_common import (
+    access_options,
+    dataset_options,
+    is_terminal,
+    sparql_arguments,
+    sparql_text,
+    url_option,
+)
 from .prefixes import Prefixes
 from .sparql import SparqlClient
 
 if TYPE_CHECKING:
+    from .cli_common import Access
     from .flows import Answer
 
 FORMATS = {
@@ -39,6 +48,7 @@ PIPED = f"{media.TSV.media_type}, {media.N_TRIPLES.media_type};q=0.9"
 
 @click.command()
 @url_option
+@access_options
 @click.option("--format", "format_", type=click.Choice(list(FORMATS)), help="The format of the answer.")
 @dataset_options
 @sparql_arguments
@@ -49,6 +59,7 @@ def query(  # noqa: PLR0913, PLR0917 - one for each option
     named_graphs: tuple[str, ...],
     sparql: str | None,
     file: IO[str] | None,
+    access: Access,
 ) -> None:
     """Ask a SPARQL query.
 
@@ -57,7 +68,8 @@ def query(  # noqa: PLR0913, PLR0917 - one for each option
     """
     text = sparql_text(sparql, file)
     asked = Query(text, default_graphs, named_graphs)
-    with SparqlClient(url) as client:
+    authorization = access.authorization(Addresses.of(url))
+    with SparqlClient(url, settings=access.settings(), authorization=authorization) as client:
         if format_ is None and is_terminal():
             _show(client.query(asked), Prefixes.of(text))
             return

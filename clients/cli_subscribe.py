@@ -7,20 +7,30 @@ import signal
 import sys
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
 
 from triplewire.broker.model import Query
 
-from .addresses import socket_url
+from .addresses import Addresses, socket_url
 from .application import Application
 from .async_subscriber import AsyncSubscriber
-from .cli_common import DEFAULT_URL, dataset_options, is_terminal, sparql_arguments, sparql_text
+from .cli_common import (
+    DEFAULT_URL,
+    Access,
+    access_options,
+    dataset_options,
+    is_terminal,
+    sparql_arguments,
+    sparql_text,
+)
 from .prefixes import Prefixes
 from .printer import Printer
 
 if TYPE_CHECKING:
+    from .authorization import Authorization
     from .settings import ClientSettings
 
 
@@ -36,6 +46,7 @@ class Given:
     named_graphs: tuple[str, ...]
     sparql: str | None
     file: IO[str] | None
+    access: Access
 
     def wanted(self, *, own_url: bool) -> Wanted:
         """What they mean; a profile's URL counts unless another was given.
@@ -46,14 +57,17 @@ class Given:
         if self.profile is None:
             if self.query_id is not None or self.values:
                 raise click.UsageError("--id and --bind need --jsap")
-            return Wanted(
-                Query(sparql_text(self.sparql, self.file), self.default_graphs, self.named_graphs), self.url
-            )
+            query = Query(sparql_text(self.sparql, self.file), self.default_graphs, self.named_graphs)
+            authorization = self.access.authorization(Addresses.of(_http(self.url)))
+            return Wanted(query, socket_url(self.url), self.access.settings(), authorization)
         if self.query_id is None or self.sparql is not None or self.file is not None:
             raise click.UsageError("with --jsap, --id names the query, and no SPARQL is given")
         application = Application(self.profile)
         to = application.subscription(self.query_id, self.values)
-        return Wanted(to.operation, self.url if own_url else to.url, application.settings(None))
+        settings = self.access.settings(application.settings(None))
+        authorization = application.authorization(self.access.bearer(), self.access.identity, settings)
+        url = socket_url(self.url) if own_url else to.url
+        return Wanted(to.operation, url, settings, authorization)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +76,24 @@ class Wanted:
 
     query: Query
     url: str
-    settings: ClientSettings | None = None
+    settings: ClientSettings
+    authorization: Authorization | None
 
 
 def _url(_: click.Context, __: click.Parameter, url: str) -> str:
     try:
-        return socket_url(url)
+        socket_url(url)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+    return url
+
+
+def _http(url: str) -> str:
+    """Where tokens for a WebSocket URL come from: the same host and port, where a broker's HTTP port serves both."""
+    if not url.startswith("ws"):
+        return url
+    parts = urlsplit(url)
+    return f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}"
 
 
 def _bindings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -92,6 +116,7 @@ def _bindings(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> 
     callback=_url,
     help="The broker, or the WebSocket URL to subscribe at.",
 )
+@access_options
 @click.option(
     "--jsap", "profile", type=click.Path(exists=True, dir_okay=False), help="A profile, and its own URLs."
 )
@@ -131,7 +156,11 @@ async def _follow(wanted: Wanted, alias: str | None, printer: Printer) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, main.cancel)
     subscriber = AsyncSubscriber(
-        wanted.url, settings=wanted.settings, on_disconnect=_say_lost, on_reconnect=_say_connected
+        wanted.url,
+        settings=wanted.settings,
+        authorization=wanted.authorization,
+        on_disconnect=_say_lost,
+        on_reconnect=_say_connected,
     )
     try:
         async with subscriber:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from triplewire.jsap.profile import Profile
 
-    from .flows import Authorization
+    from .authorization import Authorization
     from .live_query import LiveQuery
     from .settings import ClientSettings
 
@@ -28,7 +28,7 @@ class Consumer(Callbacks):
     `subscribe` counts: it lets the one before go.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - nearly all are keywords
         self,
         profile: Profile | str | PathLike[str],
         query_id: str,
@@ -36,6 +36,7 @@ class Consumer(Callbacks):
         alias: str | None = None,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
         **callbacks: Any,
     ) -> None:
         super().__init__(**callbacks)
@@ -43,7 +44,7 @@ class Consumer(Callbacks):
         self._query_id = query_id
         self._alias = alias
         self._settings = self._application.settings(settings)
-        self._authorization = authorization
+        self._authorization = self._application.authorization(authorization, identity, self._settings)
         self._subscriber: Subscriber | None = None
         self.live: LiveQuery | None = None
 
@@ -83,7 +84,7 @@ class Consumer(Callbacks):
 class AsyncConsumer(Callbacks):
     """`Consumer` for asyncio; the callbacks may be coroutine functions."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - nearly all are keywords
         self,
         profile: Profile | str | PathLike[str],
         query_id: str,
@@ -91,6 +92,7 @@ class AsyncConsumer(Callbacks):
         alias: str | None = None,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
         **callbacks: Any,
     ) -> None:
         super().__init__(**callbacks)
@@ -98,7 +100,7 @@ class AsyncConsumer(Callbacks):
         self._query_id = query_id
         self._alias = alias
         self._settings = self._application.settings(settings)
-        self._authorization = authorization
+        self._authorization = self._application.authorization(authorization, identity, self._settings)
         self._subscriber: AsyncSubscriber | None = None
         self.live: LiveQuery | None = None
 

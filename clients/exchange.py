@@ -10,11 +10,14 @@ import httpx
 
 from triplewire.broker.errors import BrokerMisbehaved, ClientError, ConnectionLost
 
+from .authorization import Authorize
 from .flows import Call, Dropped, Reply, Wait
+from .trust import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 
+    from .authorization import Token
     from .flows import Flow
     from .settings import ClientSettings
 
@@ -31,7 +34,9 @@ class HttpDriver:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._http = httpx.Client(timeout=settings.timeout_s, transport=transport)
+        self._http = httpx.Client(
+            timeout=settings.timeout_s, transport=transport, verify=tls_context(settings)
+        )
         self._sleep = sleep
 
     def run(self, flow: Flow[T]) -> T:
@@ -44,14 +49,14 @@ class HttpDriver:
             step = next(flow)
             while True:
                 try:
-                    reply = self._perform(step)
+                    result = self._perform(step)
                 except ClientError as error:
                     step = flow.throw(error)
                 else:
-                    step = flow.send(reply)
+                    step = flow.send(result)
         except StopIteration as end:
-            result: T = end.value
-            return result
+            value: T = end.value
+            return value
 
     def chunks(self, reply: Reply) -> Generator[bytes]:
         """The body of a streamed call; exhausting or closing this closes the response."""
@@ -67,10 +72,12 @@ class HttpDriver:
         """Close every pooled connection."""
         self._http.close()
 
-    def _perform(self, step: Call | Wait) -> Reply | None:
+    def _perform(self, step: Call | Wait | Authorize) -> Reply | Token | None:
         if isinstance(step, Wait):
             self._sleep(step.seconds)
             return None
+        if isinstance(step, Authorize):
+            return step.source.token(step.refused)
         try:
             response = self._http.send(_request(self._http, step), stream=True)
             if step.streamed and response.is_success:
@@ -93,7 +100,9 @@ class AsyncHttpDriver:
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._http = httpx.AsyncClient(timeout=settings.timeout_s, transport=transport)
+        self._http = httpx.AsyncClient(
+            timeout=settings.timeout_s, transport=transport, verify=tls_context(settings)
+        )
         self._sleep = sleep
 
     async def run(self, flow: Flow[T]) -> T:
@@ -106,14 +115,14 @@ class AsyncHttpDriver:
             step = next(flow)
             while True:
                 try:
-                    reply = await self._perform(step)
+                    result = await self._perform(step)
                 except ClientError as error:
                     step = flow.throw(error)
                 else:
-                    step = flow.send(reply)
+                    step = flow.send(result)
         except StopIteration as end:
-            result: T = end.value
-            return result
+            value: T = end.value
+            return value
 
     async def chunks(self, reply: Reply) -> AsyncGenerator[bytes]:
         """The body of a streamed call; exhausting or closing this closes the response."""
@@ -130,10 +139,12 @@ class AsyncHttpDriver:
         """Close every pooled connection."""
         await self._http.aclose()
 
-    async def _perform(self, step: Call | Wait) -> Reply | None:
+    async def _perform(self, step: Call | Wait | Authorize) -> Reply | Token | None:
         if isinstance(step, Wait):
             await self._sleep(step.seconds)
             return None
+        if isinstance(step, Authorize):
+            return await step.source.token_async(step.refused)
         try:
             response = await self._http.send(_request(self._http, step), stream=True)
             if step.streamed and response.is_success:

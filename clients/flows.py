@@ -4,6 +4,7 @@ A flow yields what must be done and is sent what came of it::
 
     Call   -> Reply      one HTTP request; ConnectionLost is thrown in where none came back
     Wait   -> None       let this many seconds pass
+    Authorize -> Token   have a token fetched (`authorization.py`)
 
 and returns the result.  The blocking and the asyncio driver (`exchange.py`) run the same flows, and a test runs one by
 hand: `next(flow)`, `flow.send(Reply(...))`.
@@ -12,7 +13,7 @@ hand: `next(flow)`, `flow.send(Reply(...))`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
@@ -26,15 +27,15 @@ from triplewire.broker.wire.media import JSON, N_TRIPLES, essence
 from triplewire.broker.wire.results import parse_results
 from triplewire.broker.wire.subscribe import decode_failure, refusal
 
+from .authorization import Authorization, Authorize, Token, source_of, token_from
 from .settings import ClientSettings
 
 T = TypeVar("T")
-Authorization: TypeAlias = Callable[[], str | None]
 Answer: TypeAlias = Bindings | list[Triple]
 
 # One Accept for all four forms: a broker can make only one of the two of any answer.
 ANSWERS = f"{JSON.media_type}, {N_TRIPLES.media_type};q=0.9"
-_BUSY = {429, 503}
+BUSY = {429, 503}
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -57,8 +58,8 @@ class Call:
     method: str
     url: str
     params: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets and tokens are in there
+    body: bytes = field(default=b"", repr=False)
     safe: bool = False
     streamed: bool = False
 
@@ -69,7 +70,7 @@ class Reply:
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
     stream: Any = None
 
 
@@ -80,7 +81,7 @@ class Wait:
     seconds: float
 
 
-Flow: TypeAlias = Generator[Call | Wait, Any, T]
+Flow: TypeAlias = Generator[Call | Wait | Authorize, Any, T]
 
 
 class SparqlFlows:
@@ -90,7 +91,7 @@ class SparqlFlows:
         self, settings: ClientSettings | None = None, authorization: Authorization | None = None
     ) -> None:
         self._settings = settings or ClientSettings()
-        self._authorization = authorization
+        self._source = source_of(authorization)
 
     def query(self, url: str, query: Query, method: Method = Method.POST) -> Flow[Answer]:
         """The answer: Bindings for SELECT and ASK, triples for CONSTRUCT and DESCRIBE."""
@@ -113,39 +114,50 @@ class SparqlFlows:
         yield from self._exchange(call, "application/json")
 
     def _exchange(self, call: Call, accept: str) -> Flow[Reply]:
-        """The successful reply to `call`.  A broker that is too busy is asked again, a dropped query repeated once."""
-        repeats = 0
+        """The successful reply to `call`.
+
+        A broker that is too busy is asked again, a dropped query repeated once; and once, with another token, what was
+        refused for the token's sake: a 401 says that nothing was done.
+        """
+        repeats, refused_token = 0, None
         while True:
+            # Asked for at each attempt: it may have run out while we waited.
+            token = yield from token_from(self._source, refused_token)
+            if refused_token is not None and token.text == refused_token:
+                break
             try:
-                reply: Reply = yield self._signed(call, accept)
+                reply: Reply = yield self._signed(call, accept, token)
             except Dropped:
                 if not call.safe or repeats:
                     raise
                 repeats += 1
                 continue
-            if reply.status not in _BUSY or repeats >= self._settings.retries:
+            if reply.status == 401 and token.text is not None and refused_token is None:
+                refused_token = token.text
+                continue
+            if reply.status not in BUSY or repeats >= self._settings.retries:
                 break
-            yield Wait(self._wait_s(reply, repeats))
+            yield Wait(wait_s(reply, repeats, self._settings))
             repeats += 1
         if not 200 <= reply.status < 300:
             raise refused(reply)
         return reply
 
-    def _signed(self, call: Call, accept: str) -> Call:
-        # The token is asked for at each attempt: it may have been renewed while we waited.
-        token = self._authorization() if self._authorization is not None else None
+    def _signed(self, call: Call, accept: str, token: Token) -> Call:
         headers = {**call.headers, "accept": accept}
-        if token is not None:
-            headers["authorization"] = f"Bearer {token}"
+        if token.text is not None:
+            headers["authorization"] = f"Bearer {token.text}"
         if self._settings.urgency is not None and not call.safe:
             headers["priority"] = f"u={self._settings.urgency}"
         return Call(call.method, call.url, call.params, headers, call.body, call.safe, call.streamed)
 
-    def _wait_s(self, reply: Reply, repeats: int) -> float:
-        asked = reply.headers.get("retry-after", "")
-        # A date instead of seconds is allowed but needs both clocks to agree; our own pace is as good a guess.
-        wait_s = float(asked) if asked.isascii() and asked.isdigit() else 0.5 * 2**repeats
-        return min(wait_s, self._settings.retry_after_max_s)
+
+def wait_s(reply: Reply, repeats: int, settings: ClientSettings) -> float:
+    """How long a broker that is too busy is left alone before the next attempt."""
+    asked = reply.headers.get("retry-after", "")
+    # A date instead of seconds is allowed but needs both clocks to agree; our own pace is as good a guess.
+    seconds = float(asked) if asked.isascii() and asked.isdigit() else 0.5 * 2**repeats
+    return min(seconds, settings.retry_after_max_s)
 
 
 def query_call(url: str, query: Query, method: Method, *, streamed: bool = False) -> Call:

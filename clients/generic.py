@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from triplewire.jsap.profile import Profile
 
-    from .flows import Answer, Authorization
+    from .authorization import Authorization
+    from .flows import Answer
     from .live_query import LiveQuery
     from .settings import ClientSettings
 
@@ -33,11 +34,12 @@ class GenericClient:
         *,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
     ) -> None:
         self._application = Application(profile)
         self._settings = self._application.settings(settings)
-        self._authorization = authorization
-        self._flows = SparqlFlows(self._settings, authorization)
+        self._authorization = self._application.authorization(authorization, identity, self._settings)
+        self._flows = SparqlFlows(self._settings, self._authorization)
         self._driver = HttpDriver(self._settings)
         self._lock = threading.Lock()
         self._subscribers: dict[str, Subscriber] = {}
@@ -108,11 +110,12 @@ class AsyncGenericClient:
         *,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
     ) -> None:
         self._application = Application(profile)
         self._settings = self._application.settings(settings)
-        self._authorization = authorization
-        self._flows = SparqlFlows(self._settings, authorization)
+        self._authorization = self._application.authorization(authorization, identity, self._settings)
+        self._flows = SparqlFlows(self._settings, self._authorization)
         self._driver = AsyncHttpDriver(self._settings)
         self._subscribers: dict[str, AsyncSubscriber] = {}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from triplewire.jsap.profile import Profile
 
-    from .flows import Authorization
+    from .authorization import Authorization
     from .settings import ClientSettings
 
 
@@ -29,10 +29,12 @@ class Producer:
         *,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
     ) -> None:
         self._application = Application(profile)
         self._update_id = update_id
         settings = self._application.settings(settings)
+        authorization = self._application.authorization(authorization, identity, settings)
         self._flows = SparqlFlows(settings, authorization)
         self._driver = HttpDriver(settings)
 
@@ -68,10 +70,12 @@ class AsyncProducer:
         *,
         settings: ClientSettings | None = None,
         authorization: Authorization | None = None,
+        identity: str | None = None,
     ) -> None:
         self._application = Application(profile)
         self._update_id = update_id
         settings = self._application.settings(settings)
+        authorization = self._application.authorization(authorization, identity, settings)
         self._flows = SparqlFlows(settings, authorization)
         self._driver = AsyncHttpDriver(settings)
 

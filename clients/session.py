@@ -11,6 +11,10 @@ from the kept answer.
 Aliases on the wire are ours and unique in the session, so that an answer finds its question even where a user gives one alias
 to two queries, or none; users see their own.
 
+Where tokens end (`bearer.py`), a new one is told to the broker before that.  A subscription that the broker holds back
+for want of a good token goes on with the next one, with all that it missed as one change; where the broker has let it
+go, or does not know renewals, it is asked for again, and the difference to the kept answer is told.
+
 At most `WINDOW` subscribes are on their way at a time: first results can be large, and a broker closes the connection
 of a client that asks faster than it reads.
 """
@@ -24,6 +28,7 @@ from typing import TYPE_CHECKING
 from triplewire.broker.errors import BrokerMisbehaved, ConnectionLost, ProtocolError
 from triplewire.broker.model import Failure, Notification, Query, Resume, Unsubscribed
 from triplewire.broker.wire.subscribe import (
+    Renewed,
     SubscribeMessage,
     UnsubscribeMessage,
     decode_broker,
@@ -31,14 +36,18 @@ from triplewire.broker.wire.subscribe import (
     refusal,
 )
 
+from .authorization import source_of
+from .bearer import RENEW, Bearer
 from .callbacks import Callbacks, Changed, Ended, Event, Failed, FirstResults
 from .live_query import LiveQuery, State
 
 if TYPE_CHECKING:
-    from .flows import Authorization
+    from .authorization import Authorization, Token, TokenSource
 
 # SEPA sends too_many_requests with status 500 on WebSockets, so the code counts as well.
 WINDOW = 64
+# The alias of goodbyes to what is asked for anew: nobody waits for their answers.
+LEFT = "left#"
 
 _BUSY_STATUS = {429, 503, 504}
 _BUSY_CODES = {"too_many_requests", "overloaded", "shutting_down", "timeout"}
@@ -53,12 +62,17 @@ class Session:
         self.reconnect = reconnect
         self.connected = False
         self._trusted = True  # whether what we know is what the broker said
-        self._authorization = authorization
+        self._bearer = Bearer(source_of(authorization))
         self._window = window
         self._live: dict[str, LiveQuery] = {}  # by label, in the order they were made
         self._by_spuid: dict[str, LiveQuery] = {}
         self._queued: dict[str, LiveQuery] = {}  # to be asked for when the window has room
-        self._asked: set[str] = set()  # labels of those on their way
+        self._asked: dict[str, str | None] = {}  # labels of those on their way, and the tokens they went with
+        self._goodbyes: dict[str, LiveQuery] = {}  # to be said when there is a token
+        self._left: list[str] = []  # spuids of what was asked for anew, whose goodbyes wait for a token
+        self._muted: dict[str, LiveQuery] = {}  # of which the broker tells nothing until it is told a token
+        self._retried: set[str] = set()  # labels of those that were refused for their token's sake
+        self._refusal: Failure | None = None  # the last of these
         self._postponed: dict[str, LiveQuery] = {}
         self._outgoing: list[str] = []
         self._numbers = count(1)
@@ -87,18 +101,25 @@ class Session:
         live.state = State.LEAVING
         return []
 
+    def forget(self, live: LiveQuery) -> None:
+        """It could not be asked for; nobody is told, as whoever asked knows."""
+        if self._live.get(live.label) is live:
+            self._forget(live)
+
     def opened(self) -> None:
         """There is a connection: every live query is asked for."""
         self.connected = self._trusted = True
-        self._queued.clear()
-        self._asked.clear()
-        self._postponed.clear()
+        for waiting in (self._queued, self._asked, self._postponed, self._goodbyes, self._muted):
+            waiting.clear()
+        self._retried.clear()
+        self._left.clear()
         for live in self._live.values():
             self._ask(live)
 
     def lost(self, error: ConnectionLost) -> list[Event]:
         """The connection is gone; the broker may keep the subscriptions for a while, or end them with it."""
         self.connected = False
+        self._bearer.lost()
         self._by_spuid.clear()
         self._outgoing.clear()
         events: list[Event] = []
@@ -132,6 +153,60 @@ class Session:
         for live in postponed.values():
             self._ask(live)
 
+    @property
+    def tokens(self) -> TokenSource:
+        """Where this session's tokens come from."""
+        return self._bearer.source
+
+    @property
+    def refused_token(self) -> str | None:
+        """The token that the broker did not take."""
+        return self._bearer.refused
+
+    @property
+    def token_wanted(self) -> bool:
+        """Whether there is something to say that must wait for `authorized`, or `denied`."""
+        return self.connected and self._bearer.wanted
+
+    @property
+    def renew_at(self) -> float | None:
+        """When `want_token` should be called, as the broker's knowledge of us ends; by `Token.renew_at`'s clock."""
+        return self._bearer.renew_at if self._by_spuid else None
+
+    @property
+    def renewing(self) -> bool:
+        """Whether the broker was told a new token and has not answered; call `renew_unanswered` after a while."""
+        return self._bearer.pending
+
+    def want_token(self) -> None:
+        """The last token ends."""
+        self._bearer.wanted = True
+
+    def authorized(self, token: Token) -> list[Event]:
+        """Here is a token: what waited for it is said, and the broker is told where it does not know it."""
+        if not self._bearer.brings(token):
+            assert self._refusal is not None  # that is how it was refused
+            concerned = [*self._muted.values(), *self._queued.values(), *self._goodbyes.values()]
+            return self._deny(concerned, refusal(self._refusal))
+        if self.connected:
+            self._renew()
+            self._leave()
+            goodbyes, self._goodbyes = self._goodbyes, {}
+            for live in goodbyes.values():
+                self._say_goodbye(live)
+            self._fill()
+        self._bearer.brings(None)
+        return []
+
+    def denied(self, error: Exception) -> list[Event]:
+        """There is no token to be had: no live query can go on."""
+        return self._deny(list(self._live.values()), error)
+
+    def renew_unanswered(self) -> None:
+        """The broker does not seem to know what a renewal is."""
+        self._bearer.pending = self._bearer.understood = False
+        self._begin_again(list(self._by_spuid.values()))
+
     def outgoing(self) -> list[str]:
         """The texts to send now, in this order; each is handed out once."""
         outgoing, self._outgoing = self._outgoing, []
@@ -154,6 +229,10 @@ class Session:
             case Unsubscribed(spuid):
                 live = self._by_spuid.get(spuid)
                 return [self._end(live)] if live is not None else []
+            case Renewed():
+                self._bearer.renewed()
+                self._muted.clear()
+                return []
             case Failure():
                 return self._failed(message)
 
@@ -171,6 +250,8 @@ class Session:
         live.state = State.LIVE
         live.heard = None
         live.spuid = message.spuid
+        self._retried.discard(live.label)
+        self._muted.pop(live.label, None)
         self._arrived(live)
         return self._taken_in(live, message)
 
@@ -195,9 +276,14 @@ class Session:
         return [Changed(live, replace(message, alias=live.alias, delta=change))] if change else []
 
     def _failed(self, failure: Failure) -> list[Event]:
+        nameless = failure.alias is None and failure.spuid is None
+        if failure.alias == RENEW or (self._bearer.owed and nameless):
+            return self._renew_failed(failure)
         live = self._concerned(failure)
         if live is None:
             # Nobody's: a message of ours that the broker could not read.  The connection is as good as before.
+            return []
+        if failure.status == 401 and self._waits_for_token(live, failure):
             return []
         if live.state is State.LEAVING:
             return [self._end(live)]
@@ -207,18 +293,82 @@ class Session:
             return []
         return [self._fail(live, refusal(failure))]
 
+    def _waits_for_token(self, live: LiveQuery, failure: Failure) -> bool:
+        """Whether another token may help where the broker did not take the last one, or that one has run out."""
+        self._refusal = failure
+        if live.state is State.LIVE:
+            return self._bearer.speaks_by_name and self._hold(live)
+        if live.state is State.LEAVING and failure.spuid is not None:
+            return True  # not the answer to our goodbye, which is on its way
+        if live.state is State.LEAVING and live.spuid is None:
+            return False  # the broker never held it
+        asked_with = self._asked.get(live.label, self._bearer.told_text)
+        if live.label in self._retried or not self._bearer.refuse(asked_with):
+            return False
+        self._retried.add(live.label)
+        (self._queued if live.state is State.WAITING else self._goodbyes)[live.label] = live
+        self._arrived(live)
+        return True
+
+    def _hold(self, live: LiveQuery) -> bool:
+        if live.label in self._muted:  # told so a second time: the broker has let it go
+            self._begin_again([live])
+        else:
+            self._muted[live.label] = live
+            self._bearer.wanted = True
+        return True
+
+    def _renew_failed(self, failure: Failure) -> list[Event]:
+        if not self._bearer.pending:
+            self._bearer.owed = False
+            return []  # too late: we have helped ourselves
+        if failure.status != 401:
+            self.renew_unanswered()
+            self._bearer.owed = False
+            return []
+        return [] if self._bearer.renewal_refused() else self.denied(refusal(failure))
+
+    def _renew(self) -> None:
+        if not self._by_spuid:
+            return
+        text = self._bearer.renew(muted=bool(self._muted))
+        if text is not None and self._bearer.understood:
+            self._outgoing.append(text)
+        elif text is not None:
+            self.renew_unanswered()
+
+    def _begin_again(self, lives: list[LiveQuery]) -> None:
+        """Ask anew for what the broker holds; it may tell of it until it hears our goodbye, which is passed over."""
+        for live in lives:
+            self._muted.pop(live.label, None)
+            if live.state is not State.LIVE or live.spuid is None:
+                continue
+            self._by_spuid.pop(live.spuid, None)
+            self._left.append(live.spuid)
+            live.state, live.heard = State.WAITING, None
+            self._ask(live)
+        self._leave()
+
+    def _leave(self) -> None:
+        while self._left:
+            token = self._bearer.speaks()
+            if token is None:
+                return
+            self._outgoing.append(encode_client(UnsubscribeMessage(self._left.pop(), LEFT, token.text)))
+
     def _concerned(self, failure: Failure) -> LiveQuery | None:
         if failure.spuid is not None and failure.spuid in self._by_spuid:
             return self._by_spuid[failure.spuid]
         if failure.alias is not None:
-            return self._live.get(failure.alias)
+            live = self._live.get(failure.alias)
+            return None if live is not None and _of_before(live, failure) else live
         # SEPA's engine forgets the alias of a query that it can't parse: where only one waits, it is that one.
         waiting = [live for live in self._live.values() if live.state is State.WAITING]
         return waiting[0] if len(waiting) == 1 else None
 
     def _label(self, alias: str | None) -> str:
         label = alias or f"q{next(self._numbers)}"
-        while label in self._live:
+        while label in self._live or label in {LEFT, RENEW}:
             label = f"{alias or 'q'}#{next(self._numbers)}"
         return label
 
@@ -230,23 +380,35 @@ class Session:
 
     def _fill(self) -> None:
         while self._queued and len(self._asked) < self._window:
+            token = self._bearer.speaks()
+            if token is None:
+                return
             label = next(iter(self._queued))
             live = self._queued.pop(label)
-            self._asked.add(label)
-            said = SubscribeMessage(live.query, label, self._token(), self.reconnect, live.heard)
+            self._asked[label] = token.text
+            said = SubscribeMessage(live.query, label, token.text, self.reconnect, live.heard)
             self._outgoing.append(encode_client(said))
 
     def _arrived(self, live: LiveQuery) -> None:
         """Its subscribe is no longer on its way, or nobody waits for it any more."""
-        self._asked.discard(live.label)
+        self._asked.pop(live.label, None)
         self._fill()
 
     def _say_goodbye(self, live: LiveQuery) -> None:
         assert live.spuid is not None
-        self._outgoing.append(encode_client(UnsubscribeMessage(live.spuid, live.label, self._token())))
+        token = self._bearer.speaks()
+        if token is None:
+            self._goodbyes[live.label] = live
+        else:
+            self._outgoing.append(encode_client(UnsubscribeMessage(live.spuid, live.label, token.text)))
 
-    def _token(self) -> str | None:
-        return self._authorization() if self._authorization is not None else None
+    def _deny(self, lives: list[LiveQuery], error: Exception) -> list[Event]:
+        events: list[Event] = [
+            self._end(live) if live.state is State.LEAVING else self._fail(live, error)
+            for live in dict.fromkeys(lives)
+        ]
+        self._bearer.denied()
+        return events
 
     def _end(self, live: LiveQuery) -> Ended:
         self._forget(live)
@@ -261,10 +423,17 @@ class Session:
         self._live.pop(live.label, None)
         if live.spuid is not None:
             self._by_spuid.pop(live.spuid, None)
-        self._queued.pop(live.label, None)
-        self._postponed.pop(live.label, None)
+        for waiting in (self._queued, self._postponed, self._goodbyes, self._muted):
+            waiting.pop(live.label, None)
+        self._retried.discard(live.label)
         if self.connected:
             self._arrived(live)
+
+
+def _of_before(live: LiveQuery, failure: Failure) -> bool:
+    """Whether it tells of a subscription that we have left, and asked anew for."""
+    heard = live.heard.spuid if live.heard is not None else None
+    return live.answered and live.state is State.WAITING and failure.spuid not in {None, heard}
 
 
 def _busy(failure: Failure) -> bool:

@@ -20,3 +20,7 @@ class ClientSettings:
     ping_interval_s: float = 20.0
     ping_timeout_s: float = 120.0  # generous: a slow callback holds up the reading of pongs
     max_message_bytes: int = 64 * 1024 * 1024  # first results are one message, however many rows they have
+    ca_file: str | None = None  # a PEM file of the authorities that are believed; None: the system's
+    verify: bool = (
+        True  # False believes any certificate: whoever is on the way can read and change everything
+    )

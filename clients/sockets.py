@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 from websockets.asyncio.client import connect as connect_async
@@ -11,11 +12,17 @@ from websockets.sync.client import connect
 
 from triplewire.broker.errors import ConnectionLost
 
+from .trust import tls_context
+
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection as AsyncConnection
     from websockets.sync.client import ClientConnection
 
     from .settings import ClientSettings
+
+# The library logs what travels, and tokens do; our own lines (`connection.py`) are without them.
+_without_frames = logging.getLogger("triplewire.clients.sockets")
+_without_frames.setLevel(logging.INFO)
 
 
 class BlockingSocket:
@@ -33,7 +40,7 @@ class BlockingSocket:
         """
         try:
             # Entered as `with` does, which websockets asks for; `close` is the way out.
-            return cls(connect(url, **_options(settings)).__enter__())
+            return cls(connect(url, **_options(url, settings)).__enter__())
         except (OSError, WebSocketException, EOFError) as error:
             raise _unreachable(url, error) from error
 
@@ -72,7 +79,7 @@ class AsyncSocket:
             ConnectionLost: nobody is there, or it is not a WebSocket.
         """
         try:
-            return cls(await connect_async(url, **_options(settings)))
+            return cls(await connect_async(url, **_options(url, settings)))
         except (OSError, WebSocketException, EOFError) as error:
             raise _unreachable(url, error) from error
 
@@ -98,13 +105,15 @@ class AsyncSocket:
         await self._connection.close()
 
 
-def _options(settings: ClientSettings) -> dict[str, Any]:
+def _options(url: str, settings: ClientSettings) -> dict[str, Any]:
     return {
+        "ssl": tls_context(settings) if url.startswith("wss:") else None,
         "open_timeout": settings.timeout_s,
         "close_timeout": min(settings.timeout_s, 10.0),
         "ping_interval": settings.ping_interval_s,
         "ping_timeout": settings.ping_timeout_s,
         "max_size": settings.max_message_bytes,
+        "logger": _without_frames,
     }
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import httpx
     from pyoxigraph import Triple
 
-    from .flows import Answer, Authorization
+    from .authorization import Authorization
+    from .flows import Answer
     from .solutions import Solution
 
 

@@ -9,9 +9,10 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from triplewire.broker.errors import ConnectionLost
+from triplewire.broker.errors import ClientError, ConnectionLost
 
 from .addresses import socket_url
+from .authorization import Authorize
 from .backoff import Backoff
 from .callbacks import Callbacks
 from .connection import Connect, Hang, Invoke, Pause, Receive, Send, Watcher, connection, deliver, logger
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
     from triplewire.broker.model import Query
 
+    from .authorization import Authorization
     from .callbacks import CallbackOptions
     from .connection import Step, Steps
-    from .flows import Authorization
     from .live_query import LiveQuery
 
 
@@ -102,8 +103,12 @@ class Subscriber:
                 raise ConnectionLost("the connection was lost just now")
             live = self._session.subscribe(query, alias, callbacks)
             waiter = self._waiter(live)
-            socket, texts = self._socket, self._session.outgoing()
-        self._send(socket, texts)
+        try:
+            self._speak()
+        except ClientError:
+            with self._lock:
+                self._session.forget(live)
+            raise
         if not self._came(live, waiter):
             self.unsubscribe(live, wait=False)
             raise ConnectionLost(f"no first results from {self.url} within {self._settings.timeout_s:g} s")
@@ -118,9 +123,8 @@ class Subscriber:
         with self._lock:
             events = self._session.unsubscribe(live)
             waiter = self._waiter(live) if wait and live.state is State.LEAVING else None
-            socket, texts = self._socket, self._session.outgoing()
         self._drive(deliver(events))
-        self._send(socket, texts)
+        self._speak(fetch=wait)
         if not self._came(live, waiter):
             raise ConnectionLost(f"no answer from {self.url} within {self._settings.timeout_s:g} s")
 
@@ -158,6 +162,22 @@ class Subscriber:
             live.waiter = None
             return False
         return True
+
+    def _speak(self, *, fetch: bool = True) -> None:
+        """Send what there is to say, with a token that is fetched where it must be; raises what that raises.
+
+        In a callback the thread itself does that, when the callback is done.
+        """
+        with self._lock:
+            wanted, refused = self._session.token_wanted, self._session.refused_token
+        if wanted and fetch and not self._is_callback():
+            token = self._session.tokens.token(refused)
+            with self._lock:
+                events = self._session.authorized(token)
+            self._drive(deliver(events))
+        with self._lock:
+            socket, texts = self._socket, self._session.outgoing()
+        self._send(socket, texts)
 
     def _send(self, socket: BlockingSocket | None, texts: list[str]) -> None:
         try:
@@ -214,6 +234,8 @@ class Subscriber:
                 return self._connected().receive(within_s)
             case Send(text):
                 return self._connected().send(text)
+            case Authorize(source, refused):
+                return source.token(refused)
             case Hang():
                 return self._connected().close()
 

@@ -4,8 +4,10 @@
 
     client   {"subscribe":{"sparql":..,"alias"?,"default-graph-uri"?,"named-graph-uri"?,"authorization"?,"resume"?}}
              {"unsubscribe":{"spuid":..,"authorization"?}}
+             {"renew":{"authorization":..,"alias"?}}
     broker   {"notification":{"spuid","alias"?,"sequence","addedResults","removedResults"}}
              {"unsubscribed":{"spuid"}}
+             {"renewed":{"expires_in","alias"?}}
              {"error","status_code","error_description","alias"?,"spuid"?}
 
 Real clients send more: an alias of null, graphs as one string, a token beside `subscribe` (sepy), kilobytes of foreign
@@ -14,13 +16,16 @@ members (sepa-js).  What is not known is not looked at.  The codes of the errors
 `resume` is ours: `{}` says that the client can resume the subscription after a lost connection, and
 `{"spuid":..,"sequence":n}` that it is back and saw the notification n last.  The answer is the notification n + 1 with
 all that it missed, or, where that can't be had, first results as ever.
+
+`renew` is ours, too: another token for all subscriptions that the same client has on this connection.  `expires_in` is
+in whole seconds, as in RFC 6749, 5.1.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from json.encoder import encode_basestring as quoted
 from typing import Any, TypeAlias
 
@@ -38,7 +43,7 @@ class SubscribeMessage:
 
     query: Query
     alias: str | None = None
-    authorization: str | None = None
+    authorization: str | None = field(default=None, repr=False)
     resumable: bool = False
     resume: Resume | None = None
 
@@ -49,11 +54,27 @@ class UnsubscribeMessage:
 
     spuid: str
     alias: str | None = None
-    authorization: str | None = None
+    authorization: str | None = field(default=None, repr=False)
 
 
-ClientMessage: TypeAlias = SubscribeMessage | UnsubscribeMessage
-BrokerMessage: TypeAlias = Notification | Unsubscribed | Failure
+@dataclass(frozen=True, slots=True)
+class RenewMessage:
+    """A client's new token, before or after its last one ran out."""
+
+    authorization: str | None = field(repr=False)
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """The answer to a renew: how many seconds the token is good for; None where it does not expire."""
+
+    expires_in: int | None
+    alias: str | None = None
+
+
+ClientMessage: TypeAlias = SubscribeMessage | UnsubscribeMessage | RenewMessage
+BrokerMessage: TypeAlias = Notification | Unsubscribed | Failure | Renewed
 
 
 class MessageError(ProtocolError):
@@ -76,6 +97,8 @@ def decode_client(text: str) -> ClientMessage:
         return _subscribe(document)
     if "unsubscribe" in document:
         return _unsubscribe(document)
+    if "renew" in document:
+        return _renew(document)
     raise MessageError(
         "unsupported",
         f"a message must have the member subscribe or unsubscribe; it has {sorted(document)!s:.200}",
@@ -126,6 +149,14 @@ def _unsubscribe(document: dict[str, Any]) -> UnsubscribeMessage:
     return UnsubscribeMessage(body["spuid"], alias, _token(document, body))
 
 
+def _renew(document: dict[str, Any]) -> RenewMessage:
+    body = document["renew"]
+    alias = _alias(body, document)
+    if not isinstance(body, dict):
+        raise MessageError("Exception", "renew must be an object with the member authorization", alias)
+    return RenewMessage(_token(document, body), alias)
+
+
 def _alias(*places: Any) -> str | None:
     found = (place.get("alias") for place in places if isinstance(place, dict))
     return next((alias for alias in found if isinstance(alias, str)), None)
@@ -164,6 +195,10 @@ def broker_bytes(message: BrokerMessage) -> bytes:
         return b"%b%b}}" % (utf8(own), encode_delta(message.delta))
     if isinstance(message, Unsubscribed):
         return utf8(f'{{"unsubscribed":{{"spuid":{quoted(message.spuid)}}}}}')
+    if isinstance(message, Renewed):
+        alias = "" if message.alias is None else f',"alias":{quoted(message.alias)}'
+        expires = "null" if message.expires_in is None else message.expires_in
+        return utf8(f'{{"renewed":{{"expires_in":{expires}{alias}}}}}')
     return utf8(encode_failure(message))
 
 
@@ -194,6 +229,8 @@ def encode_client(message: ClientMessage) -> str:
     if isinstance(message, UnsubscribeMessage):
         body: dict[str, Any] = {"spuid": message.spuid}
         return json.dumps({"unsubscribe": body | _said(message)}, ensure_ascii=False)
+    if isinstance(message, RenewMessage):
+        return json.dumps({"renew": _said(message)}, ensure_ascii=False)
     body = {"sparql": message.query.sparql}
     if message.resume is not None:
         body["resume"] = {"spuid": message.resume.spuid, "sequence": message.resume.sequence}
@@ -219,7 +256,7 @@ def decode_broker(text: str | bytes) -> BrokerMessage:
     """What a broker said.
 
     Raises:
-        ProtocolError: it is none of the three messages.
+        ProtocolError: it is none of the four messages.
     """
     try:
         document = json.loads(text)
@@ -234,6 +271,8 @@ def decode_broker(text: str | bytes) -> BrokerMessage:
             return _notification(document["notification"])
         if "unsubscribed" in document:
             return Unsubscribed(str(document["unsubscribed"]["spuid"]))
+        if "renewed" in document:
+            return _renewed(document["renewed"])
     except ProtocolError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -243,6 +282,11 @@ def decode_broker(text: str | bytes) -> BrokerMessage:
 
 def _notification(body: dict[str, Any]) -> Notification:
     return Notification(str(body["spuid"]), _alias(body), int(body["sequence"]), decode_delta(body))
+
+
+def _renewed(body: dict[str, Any]) -> Renewed:
+    expires = body["expires_in"]
+    return Renewed(None if expires is None else int(expires), _alias(body))
 
 
 def decode_failure(document: dict[str, Any]) -> Failure:

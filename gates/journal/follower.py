@@ -21,12 +21,13 @@ import httpx
 import pyoxigraph
 
 from triplewire.broker.dataset.copying import bring_forward
-from triplewire.broker.errors import BrokerError, StoreError
+from triplewire.broker.errors import BrokerError, ClientError, StoreError
 from triplewire.broker.journal.feed import Beat, FeedParser, SnapshotHead, load_snapshot, record_of
 from triplewire.broker.journal.quad_lines import WRITER
 from triplewire.broker.model import QuadDelta, Replay
 
 from .gate import EPOCH, WRITER_FIELD
+from .leader import leader_auth, leader_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -94,7 +95,8 @@ class Follower:
         self._journal = f"{config.url.rstrip('/')}{paths.journal}"
         self._dataset = dataset
         self._epoch = ""
-        self._http = httpx.AsyncClient(timeout=httpx.Timeout(config.timeout_s, read=config.silence_s))
+        self.auth = leader_auth(config, paths)
+        self._http = leader_client(config, httpx.Timeout(config.timeout_s, read=config.silence_s), self.auth)
         self._applied: dict[int, Updated | None] = {}
         self._order: deque[int] = deque()
         self._wanted: dict[int, asyncio.Future[Updated | None]] = {}
@@ -154,6 +156,8 @@ class Follower:
                 yield response
         except httpx.HTTPError as error:
             raise LeaderGone(f"the connection broke: {error!r:.200}") from error
+        except ClientError as error:
+            raise LeaderGone(f"there is no token for it: {error}") from error
         except (ValueError, SyntaxError) as error:
             raise LeaderGone(f"the leader's bytes are not to be understood: {error}") from error
 
@@ -261,6 +265,8 @@ class Follower:
                         file.write(data)
             except httpx.HTTPError as error:
                 raise LeaderGone(f"no snapshot came: {error!r:.200}") from error
+            except ClientError as error:
+                raise LeaderGone(f"there is no token for it: {error}") from error
             file.seek(0)
             try:
                 return await asyncio.to_thread(_loaded, file)

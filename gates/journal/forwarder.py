@@ -9,15 +9,20 @@ import httpx
 
 from triplewire.broker.errors import (
     BrokerError,
+    ClientError,
     DeadlineExceeded,
     EndpointError,
+    Forbidden,
     Overloaded,
     RequestError,
     UnsupportedOperation,
 )
 from triplewire.broker.model import GraphEdit, GraphWrite, Update, Updated
+from triplewire.broker.rights import ALL
 from triplewire.gates.http.response import SEQUENCE
 from triplewire.gates.sparql.update import SPARQL_UPDATE
+
+from .leader import leader_client
 
 if TYPE_CHECKING:
     from triplewire.broker.config import FollowConfig, PathsConfig
@@ -35,13 +40,14 @@ class Forwarder:
         base = config.url.rstrip("/")
         self._update = f"{base}{paths.update}"
         self._graph_store = f"{base}{paths.graph_store}"
-        self._http = httpx.AsyncClient(timeout=config.timeout_s)
+        self._http = leader_client(config, httpx.Timeout(config.timeout_s), follower.auth)
 
     async def submit(self, request: Request, *, bulk: bool = False) -> Updated | None:
         """Have a write carried out by the leader, and wait until it is here.
 
         Raises:
             UnsupportedOperation: follow.updates refuses it.
+            Forbidden: whoever sent it may not write everything, and the leader would not know who that is.
             BrokerError: what the leader says; or it can't be reached; or the change did not come here in time.
         """
         if self._config.updates == "refuse":
@@ -49,10 +55,17 @@ class Forwarder:
                 f"this broker follows {self._config.url}: updates go there (follow.updates)"
             )
         assert isinstance(request, Update | GraphWrite)
+        if request.rights != ALL:
+            raise Forbidden(
+                f"this broker follows {self._config.url}, and only there can be judged what the rights to some "
+                "graphs allow: send the update there"
+            )
         try:
             response = await self._sent(request, {"Priority": "u=6"} if bulk else {})
         except httpx.HTTPError as error:
             raise EndpointError(f"the leader can't be reached: {error!r:.200}") from error
+        except ClientError as error:
+            raise EndpointError(f"there is no token for the leader: {error}") from error
         if not response.is_success:
             raise _refusal(response)
         created = response.status_code == 201

@@ -21,6 +21,14 @@ from triplewire.broker.model import Bindings, BindingsDelta, Failure, Notificati
 from triplewire.broker.wire.subscribe import SubscribeMessage, decode_client, encode_broker, encode_failure
 
 
+@pytest.fixture(autouse=True)
+def configuration(tmp_path, monkeypatch):
+    """The user's configuration directory: never the real one."""
+    folder = tmp_path / "configuration"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    return folder
+
+
 class QuietServer(ThreadingHTTPServer):
     """Does not print that a client hung up."""
 

@@ -11,6 +11,9 @@ def test_a_host_is_a_broker(url):
         update="http://localhost:8000/update",
         subscribe="ws://localhost:8000/subscribe",
         graph_store="http://localhost:8000/rdf-graph-store",
+        register="http://localhost:8000/oauth/register",
+        token="http://localhost:8000/oauth/token",
+        revoke="http://localhost:8000/oauth/revoke",
     )
 
 

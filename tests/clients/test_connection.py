@@ -8,8 +8,10 @@ from pyoxigraph import Literal
 
 from triplewire.broker.errors import BrokerRefused, ConnectionLost
 from triplewire.broker.model import Bindings, BindingsDelta, Failure, Notification, Query
-from triplewire.broker.wire.subscribe import decode_client, encode_broker
+from triplewire.broker.wire.subscribe import Renewed, RenewMessage, decode_client, encode_broker
+from triplewire.clients.authorization import Authorize, Token
 from triplewire.clients.backoff import Backoff
+from triplewire.clients.bearer import RENEW
 from triplewire.clients.callbacks import Callbacks
 from triplewire.clients.connection import Connect, Hang, Invoke, Pause, Receive, Send, Watcher, connection
 from triplewire.clients.session import Session
@@ -281,3 +283,243 @@ def test_without_reconnection_the_end_is_told_and_is_the_end():
         driver.throw(LOST)
 
     assert driver.heard == [("disconnect", LOST), LOST]
+
+
+class Tokens:
+    """A source whose fetching is a step for the test."""
+
+    def __init__(self, token=None):
+        self.held = token
+
+    def known(self, refused=None):
+        return self.held if self.held is not None and self.held.text != refused else None
+
+    def bring(self, text, renew_at=100.0):
+        self.held = Token(text, renew_at, renew_at + 5)
+        return self.held
+
+
+def expired(alias="mine", spuid="spuid:1", code="invalid_grant"):
+    return encode_broker(Failure(code, 401, "run out", alias, spuid))
+
+
+@pytest.fixture
+def tokens():
+    return Tokens()
+
+
+@pytest.fixture
+def driver(tokens):
+    """A driver with a live query under the token "one", which should be followed by another at 100."""
+    driver = Driver(authorization=tokens)
+    driver.subscribe(
+        on_added=lambda rows: driver.heard.append(("added", rows)),
+        on_error=lambda error: driver.heard.append(("error", error)),
+    )
+    assert driver.start() == Authorize(tokens, None)
+    driver.send(tokens.bring("one"))
+    driver.step = driver.send(first())
+    return driver
+
+
+def test_a_token_is_fetched_before_the_first_subscribe(driver):
+    """And followed by another before its end."""
+    assert [(message.alias, message.authorization) for message in driver.said] == [("mine", "one")]
+    assert driver.step == Receive(100.0)
+
+
+def test_a_token_that_ends_is_followed_by_another_on_the_same_connection(driver, tokens):
+    """The broker is told by a renew, and nobody else hears of it."""
+    tokens.held, driver.now = None, 100.0
+    assert driver.send(None) == Authorize(tokens, None)
+
+    step = driver.send(tokens.bring("two", 200.0))
+
+    assert driver.said[1:] == [RenewMessage("two", RENEW)]
+    assert step == Receive(10.0)
+    assert driver.send(encode_broker(Renewed(100, RENEW))) == Receive(100.0)
+    driver.send(changed(1, [TWO]))
+    assert driver.heard == [("added", [{"x": Literal(2)}])]
+
+
+def test_a_broker_that_never_pauses_does_not_make_us_forget_the_time(driver, tokens):
+    """What comes is taken in first."""
+    tokens.held, driver.now = None, 101.0
+
+    assert driver.send(changed(1, [TWO])) == Authorize(tokens, None)
+    assert driver.heard == [("added", [{"x": Literal(2)}])]
+
+
+def test_a_token_that_somebody_else_renewed_is_told_without_fetching(driver, tokens):
+    """One that shares the credentials."""
+    tokens.bring("two", 200.0)
+    driver.now = 100.0
+
+    assert driver.send(None) == Receive(10.0)
+    assert driver.said[1:] == [RenewMessage("two", RENEW)]
+
+
+def test_a_subscription_that_is_held_back_goes_on_with_a_new_token(driver, tokens):
+    """With what it missed; nothing else is told."""
+    tokens.held = None
+    assert driver.send(expired()) == Authorize(tokens, None)
+    driver.send(tokens.bring("two"))
+    driver.send(encode_broker(Renewed(100, RENEW)))
+    driver.send(changed(1, [ONE, TWO]))
+
+    assert [type(message).__name__ for message in driver.said] == ["SubscribeMessage", "RenewMessage"]
+    assert driver.heard == [("added", [{"x": Literal(1)}, {"x": Literal(2)}])]
+
+
+def test_a_subscription_can_be_held_back_again_and_again(driver, tokens):
+    """Each time it is renewed, and not asked for anew, even where it missed nothing."""
+    for text in ("two", "three", "four"):
+        tokens.held = None
+        assert driver.send(expired()) == Authorize(tokens, None)
+        driver.send(tokens.bring(text))
+        driver.send(encode_broker(Renewed(100, RENEW)))
+
+    assert driver.said[1:] == [RenewMessage(text, RENEW) for text in ("two", "three", "four")]
+    assert driver.heard == []
+
+
+def test_an_answer_that_comes_too_late_is_nobodys(driver, tokens):
+    """Even where one subscribe waits, and the answer has no name on it."""
+    tokens.held, driver.now = None, 100.0
+    driver.send(None)
+    driver.send(tokens.bring("two", 200.0))
+    driver.send(None)
+
+    driver.send(encode_broker(Failure("unsupported", 400, "what?")))
+    driver.send(first("spuid:2", TWO))
+
+    assert driver.heard == [("added", [{"x": Literal(2)}])]
+
+
+def test_a_subscription_that_the_broker_let_go_is_asked_for_again(driver, tokens):
+    """And the difference to what was known is told."""
+    driver.send(changed(1, [ONE]))
+    tokens.held = None
+    driver.send(expired())
+    assert isinstance(driver.throw(ConnectionLost("no token server")), Receive)
+    driver.send(expired(code="subscription_failed"))
+    assert driver.send(None) == Authorize(tokens, None)
+    driver.send(tokens.bring("two"))
+
+    assert driver.said[-1].authorization == "two"
+    assert driver.said[-1].query == Query("SELECT")
+    driver.send(first("spuid:2", ONE, TWO))
+    assert driver.heard == [("added", [{"x": Literal(1)}]), ("added", [{"x": Literal(2)}])]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_broker_that_does_not_know_renewals_is_asked_again_for_everything(driver, tokens, answered):
+    """Whether it says so or nothing at all; users hear the difference only."""
+    tokens.held, driver.now = None, 100.0
+    driver.send(None)
+    driver.send(tokens.bring("two", 200.0))
+    driver.send(encode_broker(Failure("unsupported", 400, "what?")) if answered else None)
+
+    _, _, again, goodbye = driver.said
+    assert (again.query, again.alias, again.authorization) == (Query("SELECT"), "mine", "two")
+    assert (goodbye.spuid, goodbye.authorization) == ("spuid:1", "two")
+    driver.send(changed(1, [ONE]))
+    assert driver.send(first("spuid:2", ONE)) == Receive(100.0)
+    assert driver.heard == [("added", [{"x": Literal(1)}])]
+    tokens.held, driver.now = None, 200.0
+    driver.send(None)
+    driver.send(tokens.bring("three", 300.0))
+    assert driver.said[-1].spuid == "spuid:2"
+
+
+def test_a_subscribe_that_is_refused_for_its_token_is_repeated_with_another(tokens):
+    """Once."""
+    driver = Driver(authorization=tokens)
+    tokens.bring("one")
+    driver.subscribe(on_error=driver.heard.append)
+    driver.start()
+
+    assert driver.send(expired(spuid=None)) == Authorize(tokens, "one")
+    driver.send(tokens.bring("two"))
+    assert [message.authorization for message in driver.said] == ["one", "two"]
+    driver.send(expired(spuid=None))
+
+    (error,) = driver.heard
+    assert (error.code, error.status) == ("invalid_grant", 401)
+
+
+def test_the_same_token_again_is_not_sent(tokens):
+    """The broker's own words are told."""
+    driver = Driver(authorization=lambda: "only")
+    driver.subscribe(on_error=driver.heard.append)
+    driver.start()
+    driver.send(expired(spuid=None))
+
+    assert [message.authorization for message in driver.said] == ["only"]
+    assert str(driver.heard[0]).startswith("run out")
+
+
+def test_a_token_server_that_is_away_is_tried_again_while_the_connection_lives(driver, tokens):
+    """What comes meanwhile is told."""
+    tokens.held, driver.now = None, 100.0
+    driver.send(None)
+    wait = driver.throw(ConnectionLost("away"))
+    assert 0.1 <= wait.within_s <= 30
+    driver.send(changed(1, [TWO]))
+    assert driver.heard == [("added", [{"x": Literal(2)}])]
+
+    assert driver.send(None) == Authorize(tokens, None)
+    driver.throw(BrokerRefused("overloaded", 503, "later"))
+    assert driver.send(None) == Authorize(tokens, None)
+    driver.send(tokens.bring("two", 200.0))
+
+    assert driver.said[1:] == [RenewMessage("two", RENEW)]
+
+
+def test_a_client_that_is_given_no_token_any_more_is_told_so(driver, tokens):
+    """Its live queries end by that; the connection stays for others."""
+    tokens.held, driver.now = None, 100.0
+    driver.send(None)
+    refusal = BrokerRefused("invalid_client", 401, "revoked")
+
+    assert driver.throw(refusal) == Receive(None)
+    assert driver.heard == [("error", refusal)]
+
+
+def test_a_renewal_that_is_refused_is_given_up_in_the_end(driver, tokens):
+    """After three tokens."""
+    tokens.held, driver.now = None, 100.0
+    driver.send(None)
+    for number in range(3):
+        step = driver.send(tokens.bring(f"token {number}"))
+        assert isinstance(step, Receive)
+        step = driver.send(encode_broker(Failure("invalid_grant", 401, "no", RENEW)))
+        if number < 2:
+            assert step == Authorize(tokens, f"token {number}")
+
+    ((name, error),) = driver.heard
+    assert (name, error.status) == ("error", 401)
+
+
+def test_after_a_lost_connection_the_present_token_is_told(driver, tokens):
+    """Fetched where it has run out meanwhile."""
+    tokens.held = None
+    driver.throw(LOST)
+    driver.send(None)
+    assert driver.send(None) == Authorize(tokens, None)
+    driver.send(tokens.bring("two"))
+
+    assert driver.said[-1].authorization == "two"
+    assert driver.said[-1].resume is not None
+
+
+def test_no_log_has_a_token(driver, tokens, caplog):
+    """Short messages would show it."""
+    caplog.set_level("DEBUG", "triplewire.clients")
+    driver.subscribe()
+    tokens.held, driver.now = None, 100.0
+    driver.send(changed(1, [TWO]))
+    driver.send(tokens.bring("t0ken"))
+
+    assert "renew" in caplog.text
+    assert "t0ken" not in caplog.text + repr(Send("t0ken"))

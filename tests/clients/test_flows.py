@@ -5,6 +5,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from triplewire.broker.errors import BrokerMisbehaved, BrokerRefused, ConnectionLost
 from triplewire.broker.model import Bindings, Query, Update
+from triplewire.clients.authorization import Authorize, Token
 from triplewire.clients.flows import (
     ANSWERS,
     Call,
@@ -282,3 +283,89 @@ def test_a_download_is_streamed():
 
     assert call.streamed
     assert call.headers["accept"] == "text/csv"
+
+
+class Tokens:
+    """A source whose fetching is a step for the test."""
+
+    def __init__(self, text=None):
+        self.text = text
+
+    def known(self, refused=None):
+        return Token(self.text) if self.text not in {None, refused} else None
+
+
+def test_a_token_is_fetched_where_none_is_known():
+    """By the driver, before the request is made."""
+    tokens = Tokens()
+    flow = SparqlFlows(authorization=tokens).query(URL, ASKED)
+
+    assert next(flow) == Authorize(tokens, None)
+    assert flow.send(Token("one")).headers["authorization"] == "Bearer one"
+
+
+@pytest.mark.parametrize("operation", ["query", "update"])
+def test_what_is_refused_for_its_token_is_repeated_once_with_another(operation):
+    """Updates too: a 401 says that nothing was done."""
+    tokens = Tokens("one")
+    flows = SparqlFlows(authorization=tokens)
+    flow = flows.query(URL, ASKED) if operation == "query" else flows.update(URL, Update("CLEAR ALL"))
+    assert next(flow).headers["authorization"] == "Bearer one"
+
+    assert flow.send(Reply(401)) == Authorize(tokens, "one")
+    assert flow.send(Token("two")).headers["authorization"] == "Bearer two"
+    with pytest.raises(BrokerRefused) as raised:
+        flow.send(Reply(401, {}, b'{"error":"invalid_grant","status_code":401,"error_description":"no"}'))
+    assert (raised.value.code, raised.value.status) == ("invalid_grant", 401)
+
+
+def test_a_token_that_somebody_else_renewed_is_used_at_once():
+    """Nothing is fetched for it."""
+    tokens = Tokens("one")
+    flow = SparqlFlows(authorization=tokens).query(URL, ASKED)
+    next(flow)
+    tokens.text = "two"
+
+    assert flow.send(Reply(401)).headers["authorization"] == "Bearer two"
+
+
+@pytest.mark.parametrize("token", [None, "always"])
+def test_the_same_token_is_not_sent_twice(token):
+    """A function that has no other one, or none."""
+    flow = SparqlFlows(authorization=lambda: token).query(URL, ASKED)
+    next(flow)
+
+    with pytest.raises(BrokerRefused):
+        flow.send(Reply(401))
+
+
+def test_what_is_forbidden_is_told_at_once():
+    """Another token would not help."""
+    flow = SparqlFlows(authorization=Tokens("one")).query(URL, ASKED)
+    next(flow)
+
+    with pytest.raises(BrokerRefused) as raised:
+        flow.send(Reply(403))
+    assert raised.value.status == 403
+
+
+def test_a_refused_token_is_still_refused_after_a_busy_broker():
+    """The wait between does not begin it anew."""
+    tokens = Tokens("one")
+    flow = SparqlFlows(authorization=tokens).query(URL, ASKED)
+    next(flow)
+    flow.send(Reply(401))
+    flow.send(Token("two"))
+    tokens.text = "two"
+
+    assert flow.send(Reply(503)) == Wait(0.5)
+    assert next(flow).headers["authorization"] == "Bearer two"
+    with pytest.raises(BrokerRefused):
+        flow.send(Reply(401))
+
+
+def test_a_token_is_in_no_repr():
+    """Of what travels."""
+    flow = SparqlFlows(authorization=lambda: "t0ken").query(URL, ASKED)
+
+    assert "t0ken" not in repr(next(flow)) + repr(Token("t0ken")) + repr(Authorize(Tokens(), "t0ken"))
