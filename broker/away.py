@@ -63,7 +63,7 @@ class Away:
         self._loop = loop
         self._end = end
         self._lost: dict[SubscriberId, _Lost] = {}
-        self._owners: dict[str, SubscriberId] = {}
+        self._owners: dict[str, tuple[SubscriberId, str]] = {}
         self._owned: dict[SubscriberId, set[str]] = {}
         self._asked: Counter[SubscriberId] = Counter()
         self._timer: asyncio.TimerHandle | None = None
@@ -73,20 +73,21 @@ class Away:
         """How many connections are waited for."""
         return len(self._lost)
 
-    def own(self, spuid: str, subscriber: SubscriberId) -> None:
-        """This open connection holds it now."""
-        self._owners[spuid] = subscriber
+    def own(self, spuid: str, subscriber: SubscriberId, client: str = "") -> None:
+        """This open connection holds it now, for that client."""
+        self._owners[spuid] = subscriber, client
         self._owned.setdefault(subscriber, set()).add(spuid)
 
-    def owner(self, spuid: str) -> SubscriberId | None:
-        """The connection, open or lost, of a resumable subscription."""
-        return self._owners.get(spuid)
+    def owner(self, spuid: str, client: str = "") -> SubscriberId | None:
+        """The connection, open or lost, of a resumable subscription; None where it is another client's."""
+        subscriber, its = self._owners.get(spuid, (None, client))
+        return subscriber if its == client else None
 
     def ended(self, spuid: str) -> None:
         """A subscription has ended, or goes elsewhere."""
-        subscriber = self._owners.pop(spuid, None)
-        if subscriber is None:
+        if spuid not in self._owners:
             return
+        subscriber, _ = self._owners.pop(spuid)
         owned = self._owned[subscriber]
         owned.discard(spuid)
         if subscriber in self._lost:
@@ -130,7 +131,7 @@ class Away:
 
     def hand_over(self, spuid: str, sequence: int) -> BindingsDelta | None:
         """What came after that notification, as one change, and no more of it; None where it is not known."""
-        inbox = self.inbox(self._owners.get(spuid, 0))
+        inbox = self.inbox(self._owners.get(spuid, (0, ""))[0])
         change = inbox.hand_over(spuid, sequence) if inbox is not None else None
         self.ended(spuid)
         return change

@@ -178,7 +178,7 @@ class Scheduler:
 
     def _return(self, request: Subscribe, resume: Resume) -> asyncio.Future[Updated | None]:
         """A client is back, perhaps before it was missed."""
-        owner = self.away.owner(resume.spuid)
+        owner = self.away.owner(resume.spuid, request.client)
         if owner is None or resume.sequence is None:
             return self._enqueue(replace(request, resume=None))
         if owner != request.subscriber:
@@ -375,19 +375,21 @@ class Scheduler:
             message = Notification(message.spuid, message.alias, message.sequence + 1, change)
         elif request.resume is not None:
             self.away.ended(request.resume.spuid)
-        self._put(subscriber, message, begins=request.resumable)
+        self._put(subscriber, message, begins=request if request.resumable else None)
         return True
 
-    def _put(self, subscriber: SubscriberId, message: CoreMessage, *, begins: bool = False) -> None:
+    def _put(
+        self, subscriber: SubscriberId, message: CoreMessage, *, begins: Subscribe | None = None
+    ) -> None:
         inbox = self._inboxes.get(subscriber)
-        if inbox is None and not begins:
+        if inbox is None and begins is None:
             inbox = self.away.inbox(subscriber)
         if inbox is None or isinstance(message, Resumed):
             return
         try:
-            if begins and isinstance(message, Notification):
+            if begins is not None and isinstance(message, Notification):
                 inbox.begin(message)
-                self.away.own(message.spuid, subscriber)
+                self.away.own(message.spuid, subscriber, begins.client)
                 return
             inbox.put(message)
             if not isinstance(message, Notification) and message.spuid is not None:

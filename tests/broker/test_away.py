@@ -136,3 +136,10 @@ def test_after_the_end_no_timer_is_left():
     lose(away, 1, "a")
     away.close()
     assert (clock.due, len(away)) == ([], 0)
+
+
+def test_another_client_owns_nothing():
+    """Who knows the id of a subscription does not have it."""
+    away, _, _ = away_with()
+    away.own("a", 1, "lamp")
+    assert (away.owner("a", "lamp"), away.owner("a", "thief"), away.owner("a")) == (1, None, None)
