@@ -7,7 +7,6 @@ import contextlib
 import logging
 import resource
 import signal
-import socket
 import sys
 import time
 from dataclasses import dataclass
@@ -15,44 +14,46 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
-
-from triplewire.gates.http.connection import connection_class
 from triplewire.gates.http.router import Router
 from triplewire.gates.journal import gate as journal_gate
 from triplewire.gates.journal.follower import Follower
 from triplewire.gates.journal.forwarder import Forwarder
 from triplewire.gates.journal.gate import JournalGate
+from triplewire.gates.quotas import Quotas
 from triplewire.gates.sparql import endpoint, graph_store, query, update
 from triplewire.gates.sse import gate as sse
+from triplewire.gates.tls import Certificate
 from triplewire.gates.web.metrics import Metrics
-from triplewire.gates.web.pages import application
-from triplewire.gates.websocket.server import WebSocketGate, listen, upgraded
+from triplewire.gates.web.pages import OPEN_PATHS, application
+from triplewire.gates.websocket.server import WebSocketGate
 from triplewire.spu.analysis.analysis import analyse
 from triplewire.spu.analysis.foreign import analyse_foreign
 
+from .admission import admission
 from .core import Core
 from .dataset.opening import open_dataset
 from .endpoint import EndpointStore
 from .errors import StoreError
 from .heap import settle
 from .journal.repair import repair as repair_journal
+from .ports import http_ports, websocket_ports
 from .readers.pool import ReaderProcesses
 from .readers.sources import ForkedStore, OpenedStore
+from .rights import Scope
 from .scheduler import Scheduler
 from .store import EmbeddedStore
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
-    from websockets.asyncio.server import Server
+    from collections.abc import AsyncIterator, Callable
 
     from triplewire.spu.analysis.analysis import Analysis
 
+    from .admission import Admission
     from .config import Config, JournalConfig, LimitsConfig, SchedulerConfig
     from .dataset.dataset import Dataset
     from .model import Query
+    from .ports import Listening
     from .store import Store
 
 log = logging.getLogger("triplewire.broker.app")
@@ -61,20 +62,14 @@ _UNITS_TOLD = 100
 _KEEP_S = 0.25  # how often is looked whether a snapshot or a renewal is due
 
 
-@dataclass(frozen=True, slots=True)
-class Listening:
-    """Where a running broker is reached; a host and port in each URL."""
-
-    http: str
-    websocket: str
-
-
 class Broker:
     """The parts of one broker, put together on the running event loop."""
 
-    def __init__(self, config: Config, store: Store) -> None:
+    def __init__(self, config: Config, store: Store, admission: Admission) -> None:
         self.config = config
         self.store = store
+        self.admission = admission
+        self.quotas = Quotas(config.limits)
         self.subscriptions = Subscriptions(
             config.limits, analyse=self._analysis(), exact=isinstance(store, EmbeddedStore)
         )
@@ -108,28 +103,30 @@ class Broker:
     def router(self) -> Router:
         """The application of the HTTP port."""
         config, paths = self.config, self.config.paths
-        router = Router(
-            config.http, config.limits, application(paths, self.health, self.metrics(), self.units)
-        )
+        admission, authority = self.admission, self.admission.authority
+        rest = application(paths, self.health, self.metrics(), self.units, admission.routes)
+        open_paths = OPEN_PATHS | admission.open_paths
+        router = Router(config.http, config.limits, authority, rest, open_paths, self.quotas)
         queries = query.QueryGate(self.scheduler, config.limits)
         writes: update.Writes = self.scheduler
         if self.follower is not None:
             writes = self.forwarder
         updates = update.UpdateGate(writes)
         graphs = graph_store.GraphStoreGate(self.scheduler, writes, queries, paths.graph_store)
-        events = sse.EventGate(self.scheduler, config.limits, config.http.event_ping_s)
-        router.add(paths.graph_store, graphs, graph_store.METHODS, below=True)
-        router.add(paths.subscribe, events, sse.METHODS)
+        events = sse.EventGate(self.scheduler, config.limits, authority, config.http.event_ping_s)
+        # Where the scope depends on the operation, the gate asks for it
+        router.add(paths.graph_store, graphs, graph_store.METHODS, None, below=True)
+        router.add(paths.subscribe, events, sse.METHODS, Scope.SUBSCRIBE)
         if isinstance(self.store, EmbeddedStore):
-            self.journal = JournalGate(self.store.dataset, config.journal)
-            router.add(paths.journal, self.journal, journal_gate.METHODS)
-            router.add(f"{paths.journal}/snapshot", self.journal, journal_gate.METHODS)
-        router.add(paths.query, queries, query.METHODS)
-        router.add(paths.update, updates, update.METHODS)
+            self.journal = JournalGate(self.store.dataset, config.journal, authority)
+            router.add(paths.journal, self.journal, journal_gate.METHODS, Scope.ADMIN)
+            router.add(f"{paths.journal}/snapshot", self.journal, journal_gate.METHODS, Scope.ADMIN)
+        router.add(paths.query, queries, query.METHODS, Scope.QUERY)
+        router.add(paths.update, updates, update.METHODS, Scope.UPDATE)
         both = endpoint.EndpointGate(queries, updates)
-        router.add(paths.sparql, both, endpoint.METHODS)
+        router.add(paths.sparql, both, endpoint.METHODS, None)
         if paths.query == paths.update:
-            router.add(paths.query, both, endpoint.METHODS)
+            router.add(paths.query, both, endpoint.METHODS, None)
         return router
 
     @contextlib.asynccontextmanager
@@ -225,83 +222,51 @@ def open_readers(dataset: Dataset, config: SchedulerConfig, limits: LimitsConfig
     return readers
 
 
-class _Uvicorn(uvicorn.Server):
-    """uvicorn, with the signals left to us."""
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A broker that answers: where it is `listening`, and how its certificate and permissions are read again."""
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+    listening: Listening
+    reread: Callable[[], None]
 
 
 @contextlib.asynccontextmanager
-async def running(config: Config) -> AsyncIterator[Listening]:
+async def running(config: Config) -> AsyncIterator[Running]:
     """A broker that answers until the block ends; then it drains, flushes and closes.
 
     Raises:
+        ConfigError: the certificate, or something of security, can't be used.
         StoreError: the store can't be opened.
         OSError: a port can't be opened.
     """
-    store = open_store(config)
-    try:
-        broker = Broker(config, store)
-        gate = WebSocketGate(broker.scheduler, config.paths, config.limits)
-        websockets = await listen(gate.handle, config.websocket, config.limits.message_bytes)
-        try:
-            async with broker.following(), _http(config, broker, websockets) as http:
-                async with _kept(store, config.journal):
-                    yield Listening(http, _address(config.websocket.host, websockets.sockets[0]))
-                await broker.close()
-        finally:
-            websockets.close()
-            # A stranger who has not finished the handshake is not waited for longer than this.
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(config.websocket.close_timeout_s):
-                    await websockets.wait_closed()
-    finally:
-        store.close()
-
-
-@contextlib.asynccontextmanager
-async def _http(config: Config, broker: Broker, websockets: Server) -> AsyncIterator[str]:
-    bound = socket.create_server(
-        (config.http.host, config.http.port), backlog=1024, family=_family(config.http.host)
-    )
-
-    def websocket_side(**_: Any) -> Any:
-        return upgraded(websockets, config.websocket, config.limits.message_bytes)
-
-    server = _Uvicorn(
-        uvicorn.Config(
-            broker.router(),
-            http=connection_class(config.http, config.limits.sockets),
-            ws=websocket_side,  # type: ignore[arg-type]  # called as a class is
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=config.http.keep_alive_s,  # type: ignore[arg-type]  # a float does as well
-            timeout_graceful_shutdown=3,
+    tls = Certificate(config.tls) if config.tls.certificate else None
+    with contextlib.ExitStack() as stack:
+        admitted = stack.enter_context(admission(config))
+        store = open_store(config)
+        stack.callback(store.close)
+        broker = Broker(config, store, admitted)
+        gate = WebSocketGate(
+            broker.scheduler,
+            config.paths,
+            config.limits,
+            admitted.authority,
+            broker.quotas,
+            config.security.renew_s,
         )
-    )
-    serving = asyncio.create_task(server.serve([bound]))
-    try:
-        while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.005)
-        yield _address(config.http.host, bound)
-    finally:
-        server.should_exit = True
-        await serving
-        bound.close()
 
+        def reread() -> None:
+            if tls is not None:
+                tls.reread()
+            admitted.reread()
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def _address(host: str, bound: socket.socket) -> str:
-    port = bound.getsockname()[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        async with (
+            websocket_ports(config, gate, tls) as websockets,
+            broker.following(),
+            http_ports(config, broker.router(), websockets, tls, broker.quotas) as listening,
+        ):
+            async with _kept(store, config.journal):
+                yield Running(listening, reread)
+            await broker.close()
 
 
 @contextlib.asynccontextmanager
@@ -333,9 +298,10 @@ async def serve(config: Config) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(config) as listening:
+    async with running(config) as broker:
+        loop.add_signal_handler(signal.SIGHUP, broker.reread)
         settle()
-        for line in announcement(config, listening):
+        for line in announcement(config, broker.listening):
             print(line, flush=True)  # noqa: T201 - the start's own protocol
         await stop.wait()
         log.info("= draining")
@@ -353,10 +319,14 @@ def announcement(config: Config, listening: Listening) -> list[str]:
         kept = f"in {config.store.data}" + (", answered from disk" if config.store.engine == "disk" else "")
     else:
         kept = "in memory only: nothing outlives this process (--data DIR keeps it)"
+    secured: list[str] = []
+    if listening.https:
+        secured.append(f"tls        https://{listening.https}/ and wss://{listening.wss}{paths.subscribe}")
     return [
         f"page       http://{http}/",
         f"sparql     http://{http}{paths.sparql}   ({paths.query}, {paths.update}, {paths.graph_store})",
         f"subscribe  ws://{listening.websocket}{paths.subscribe}   (events at http://{http}{paths.subscribe})",
+        *secured,
         f"data       {kept}",
         "ready",
     ]

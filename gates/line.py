@@ -47,6 +47,11 @@ class Pending:
             self._change.add(first)
         self._change.add(delta)
 
+    def seal(self) -> BindingsDelta:
+        """All of it up to now as one change, which stays the same object until more is added."""
+        self._change = self.delta()
+        return self._change
+
     def delta(self) -> BindingsDelta:
         """All of it as one change."""
         change = self._change
@@ -56,10 +61,11 @@ class Pending:
 class Line:
     """`sequence` is that of the last notification that left; `log` are the last changes that did, up to that one.
 
-    `pending` still takes changes in; `missed` are those that found no connection.
+    `pending` still takes changes in; `missed` are those that found no connection.  Until it has `begun`, the next to
+    leave is an answer that the client waits for, though it may be empty.
     """
 
-    __slots__ = ("log", "missed", "pending", "resumable", "sequence", "spuid", "vars")
+    __slots__ = ("begun", "log", "missed", "pending", "resumable", "sequence", "spuid", "vars")
 
     def __init__(self, first: Notification, *, resumable: bool) -> None:
         """`first` will be the next to leave."""
@@ -67,6 +73,7 @@ class Line:
         self.sequence = first.sequence - 1
         self.vars = first.delta.vars
         self.resumable = resumable
+        self.begun = first.sequence > 0 and not resumable
         self.pending: Pending | None = None
         self.log: deque[BindingsDelta] = deque()
         self.missed: Composition | None = None
@@ -74,9 +81,16 @@ class Line:
     def numbered(self, told: Notification) -> Notification:
         """A notification with the number that is its on the wire: always one more than the last."""
         self.sequence += 1
+        self.begun = True
         if told.sequence == self.sequence:
             return told
         return Notification(told.spuid, told.alias, self.sequence, told.delta)
+
+    def precede(self, told: Notification) -> None:
+        """This has not left yet, either, and comes before what the line was made for."""
+        if told.sequence <= self.sequence:
+            self.sequence = told.sequence - 1
+            self.begun = told.sequence > 0
 
     def miss(self, delta: BindingsDelta) -> int:
         """Take in a change that found no connection; by how many rows more is held now."""

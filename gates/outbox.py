@@ -13,28 +13,29 @@ resumable subscription is then put together with what left last, and handed over
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
 from triplewire.broker.model import Notification
-from triplewire.broker.wire.results import encode_delta
 from triplewire.broker.wire.subscribe import broker_bytes
 
+from .encoding import ROWS_ENCODED_HERE, encoded, is_large
 from .line import ROW_BYTES, Line, Pending, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from triplewire.broker.config import LimitsConfig
-    from triplewire.broker.model import BindingsDelta, Message
+    from triplewire.broker.model import BindingsDelta, Failure, Message
+    from triplewire.broker.wire.subscribe import Renewed
 
-# Encoding costs about 3 us a row: more than this is done on a thread, so that the event loop goes on.
-ROWS_ENCODED_HERE = 1000
 # What is sent at once: enough to make a write worth its cost, little enough to be given up soon.
 BATCH_BYTES = 64 * 1024
 
 # Messages with their texts in UTF-8.
-Batch: TypeAlias = "list[tuple[Message, bytes]]"
+Batch: TypeAlias = "list[tuple[Message | Renewed, bytes]]"
 
 
 class SlowSubscriber(Exception):
@@ -50,11 +51,15 @@ class Outbox:
 
     def __init__(self, limits: LimitsConfig) -> None:
         self._limits = limits
-        self._queue: deque[tuple[Message | Pending, Line | None, int]] = deque()
+        self._queue: deque[tuple[Message | Renewed | Pending, Line | None, int]] = deque()
         self._bytes = 0  # of what waits and what is being sent
         self._lines: dict[str, Line] = {}  # of those that were composed or can be resumed; others need none
         self._logged: deque[Line] = deque()  # for each change in their logs, the oldest first
         self._logged_rows = 0
+        # From this moment on nothing leaves before `expire` was called, which moves it on; both by the clock `now`.
+        self.now: Callable[[], float] = time.time
+        self.until = math.inf
+        self.expire: Callable[[], None] = lambda: None
         self._arrived = asyncio.Event()
         self._sending: asyncio.Timeout | None = None
         self._composing = False
@@ -84,6 +89,12 @@ class Outbox:
         line = self._lines[first.spuid] = Line(first, resumable=True)
         self._append(first, line, _size(first))
         self._arrived.set()
+
+    def tell(self, message: Failure | Renewed) -> None:
+        """Take a message that ends no subscription."""
+        if not self._lost and not self._closed and not self._slow:
+            self._append(message, None, ROW_BYTES)
+            self._arrived.set()
 
     def finish(self) -> None:
         """Nothing more comes: `run` returns when what is queued has been sent."""
@@ -179,7 +190,7 @@ class Outbox:
         else:
             self._append(told, self._lines.get(told.spuid) if self._lines else None, size)
 
-    def _append(self, item: Message | Pending, line: Line | None, size: int) -> None:
+    def _append(self, item: Message | Renewed | Pending, line: Line | None, size: int) -> None:
         # A single message larger than the bound must be able to pass through an empty queue.
         if self._queue and self._bytes + size > self._limits.outbox_composed_bytes:
             self._give_up()
@@ -241,25 +252,47 @@ class Outbox:
         batch: Batch = []
         length = taken = 0
         while self._queue and length < BATCH_BYTES:
+            if self.until <= self.now():
+                self.expire()
+                continue
+            large = self._large()
+            if large is not None:
+                if batch:
+                    break  # nothing that has been taken waits: its token could run out
+                await encoded(large)
+                continue
             message, size = self._leaving()
             taken += size
             if message is None:
                 continue
-            if isinstance(message, Notification) and not message.delta.encoded:
-                await _encoded(message.delta)
             data = broker_bytes(message)
             batch.append((message, data))
             length += len(data)
         return batch, taken
 
-    def _leaving(self) -> tuple[Message | None, int]:
+    def _large(self) -> BindingsDelta | None:
+        """The next to leave, where it must be encoded first."""
+        item, line, _ = self._queue[0]
+        if isinstance(item, Pending):
+            if item.size <= ROW_BYTES * ROWS_ENCODED_HERE:
+                return None
+            if line is not None and line.pending is item:
+                line.pending = None
+            delta = item.seal()
+        elif isinstance(item, Notification):
+            delta = item.delta
+        else:
+            return None
+        return delta if is_large(delta) else None
+
+    def _leaving(self) -> tuple[Message | Renewed | None, int]:
         item, line, size = self._queue.popleft()
         if isinstance(item, Pending):
             assert line is not None
             if line.pending is item:
                 line.pending = None
             size, change = item.size, item.delta()
-            if not change:  # what came has gone again
+            if not change and line.begun:  # what came has gone again
                 return None, size
             item = Notification(line.spuid, item.alias, line.sequence + 1, change)
         if line is not None and isinstance(item, Notification):
@@ -283,18 +316,3 @@ class Outbox:
 def _size(told: Notification) -> int:
     encoded = told.delta.encoded
     return len(encoded[0]) if encoded else ROW_BYTES * (1 + rows_of(told.delta))
-
-
-_encoding: dict[int, asyncio.Task[bytes]] = {}
-
-
-async def _encoded(delta: BindingsDelta) -> None:
-    """Encode a large delta on a thread; once, however many subscribers wait for it."""
-    if rows_of(delta) <= ROWS_ENCODED_HERE:
-        return
-    task = _encoding.get(id(delta))
-    if task is None:
-        task = asyncio.create_task(asyncio.to_thread(encode_delta, delta))
-        _encoding[id(delta)] = task
-        task.add_done_callback(lambda _: _encoding.pop(id(delta)))
-    await asyncio.shield(task)

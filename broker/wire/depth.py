@@ -1,4 +1,4 @@
-"""What stands before Oxigraph's document readers: depth that would end or hang the process.
+"""What stands before the readers of documents: depth that would end or hang the process, and JSON that is a lot of work.
 
 Measured on pyoxigraph 0.5: 5,000 nested JSON-LD objects or 50,000 triple terms overflow the stack, 50,000 nested RDF/XML
 elements or ten lines of entities that multiply each other (billion laughs) take for ever.
@@ -6,8 +6,9 @@ elements or ten lines of entities that multiply each other (billion laughs) take
 
 from __future__ import annotations
 
+import json
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 from pyoxigraph import RdfFormat
@@ -15,7 +16,12 @@ from pyoxigraph import RdfFormat
 from triplewire.broker.errors import QueryTooComplex, RequestError
 from triplewire.broker.tokens import tokens
 
-_JSON = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)'  # one that never ends takes all the rest
+_JSON = re.compile(rf"{_STRING}|[\[{{]|[\]}}]".encode(), re.DOTALL)
+_MARKS = re.compile(rf"{_STRING}|[\[{{]|[\]}}]|,", re.DOTALL)
+# Of a message or a small document, whose sender has no reason for more: real ones have some dozens.
+MOST_MARKS = 50_000
+MOST_NESTED = 100
 
 
 def check_depth(data: bytes, format_: RdfFormat, nesting: int) -> None:
@@ -31,6 +37,35 @@ def check_depth(data: bytes, format_: RdfFormat, nesting: int) -> None:
         _check_json(data, nesting)
     elif data.count(b"<<") > nesting:
         _check_triple_terms(data, nesting)
+
+
+def json_of(text: str) -> Any:
+    """What a JSON text of a stranger says.
+
+    Looked at before it is read: 16 MB of `[],` would be a second of work and 400 MB of lists.
+
+    Raises:
+        QueryTooComplex: it nests deeper than MOST_NESTED, or has more than MOST_MARKS strings, brackets and commas.
+        ValueError: it is not JSON.
+    """
+    opened = text.count("[") + text.count("{")
+    if opened > MOST_NESTED or opened + text.count(",") + text.count('"') > MOST_MARKS:
+        _count_marks(text)  # to count characters is next to nothing, and most texts have few of them
+    return json.loads(text)
+
+
+def _count_marks(text: str) -> None:
+    depth = 0
+    for count, match in enumerate(_MARKS.finditer(text), 1):
+        mark = match.group()
+        if mark in {"{", "["}:
+            depth += 1
+        elif mark in {"}", "]"}:
+            depth -= 1
+        if depth > MOST_NESTED:
+            raise QueryTooComplex(f"the JSON is nested too deeply: {MOST_NESTED} levels are read")
+        if count > MOST_MARKS:
+            raise QueryTooComplex(f"the JSON has more than {MOST_MARKS} strings, brackets and commas")
 
 
 def _check_json(data: bytes, nesting: int) -> None:

@@ -29,9 +29,10 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring as quoted
 from typing import Any, TypeAlias
 
-from triplewire.broker.errors import BrokerRefused, ProtocolError
+from triplewire.broker.errors import BrokerRefused, ProtocolError, QueryTooComplex
 from triplewire.broker.model import Failure, Notification, Query, Resume, Unsubscribed
 
+from .depth import json_of
 from .results import decode_delta, encode_delta
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -108,9 +109,9 @@ def decode_client(text: str) -> ClientMessage:
 
 def _document(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text)
-    except RecursionError as error:
-        raise MessageError("JsonParseException", "the JSON is nested too deeply") from error
+        document = json_of(text)
+    except QueryTooComplex as error:
+        raise MessageError("JsonParseException", error.description) from error
     except ValueError as error:
         raise MessageError("JsonParseException", f"the message is not JSON: {error}") from error
     if not isinstance(document, dict):

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import struct
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from triplewire.broker.errors import TooManyRequests
 from triplewire.broker.model import Failure
 from triplewire.broker.wire.subscribe import encode_failure
 
-if TYPE_CHECKING:
-    import asyncio
+from .request import ClientGone
 
+if TYPE_CHECKING:
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
     from triplewire.broker.config import HttpConfig
+    from triplewire.gates.quotas import Quotas
 
 log = logging.getLogger("triplewire.gates.http")
 
@@ -29,10 +33,42 @@ _URL_BYTES = 0xFFFF
 _NO_LINGER = struct.pack("ii", 1, 0)  # on, 0 s: what is not sent is dropped, and the peer gets a reset
 
 
-def connection_class(config: HttpConfig, max_connections: int) -> type[HttpToolsProtocol]:
-    """The protocol class for uvicorn's `http` setting."""
-    bounds = {"header_timeout_s": config.header_timeout_s, "max_connections": max_connections}
+def connection_class(
+    config: HttpConfig, max_connections: int, bodies: Bodies | None = None, quotas: Quotas | None = None
+) -> type[HttpToolsProtocol]:
+    """The protocol class for uvicorn's `http` setting; `quotas` bound the connections of one address."""
+    bounds = {
+        "header_timeout_s": config.header_timeout_s,
+        "max_connections": max_connections,
+        "bodies": bodies or Bodies(2**63),
+        "quotas": quotas,
+    }
     return type("BoundedConnection", (Connection,), bounds)
+
+
+@dataclass(slots=True)
+class Bodies:
+    """The bodies of all requests that are not answered yet: each is within its limit, and many of them would be a lot.
+
+    What has to be inflated or decoded piece by piece, waits for its `turn`: between the pieces of one body others have
+    theirs, and those of many would add up.
+    """
+
+    most: int
+    size: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def hold(self, size: int) -> None:
+        """So much more; a body that is alone is let through whatever its size.
+
+        Raises:
+            TooManyRequests: all together would be over `most`.
+        """
+        if self.size and self.size + size > self.most:
+            raise TooManyRequests(
+                f"the bodies of all requests together are over {self.most} bytes (limits.bodies_bytes)"
+            )
+        self.size += size
 
 
 class Connection(HttpToolsProtocol):
@@ -40,24 +76,71 @@ class Connection(HttpToolsProtocol):
 
     header_timeout_s: ClassVar[float]
     max_connections: ClassVar[int]
+    bodies: ClassVar[Bodies]
+    quotas: ClassVar[Quotas | None]
     _header_timer: asyncio.TimerHandle | None = None
     _in_head = False
     _head_bytes = 0
     _refused = False
+    _counted = False
+    _lost = False
+    _held = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """One more; over the bound it is told so and closed."""
+        """One more; over a bound it is told so and closed."""
         super().connection_made(transport)
-        if len(self.connections) > self.max_connections:
-            self._refuse(503, "too_many_requests", "too many connections (limits.sockets)")
+        try:
+            self._count()
+        except TooManyRequests as error:
+            status = 503 if len(self.connections) > self.max_connections else error.status
+            self._refuse(status, error.code, error.description)
             transport.close()
         else:
             self._expect_headers()
 
+    def _count(self) -> None:
+        if len(self.connections) > self.max_connections:
+            raise TooManyRequests("too many connections (limits.sockets)")
+        if self.quotas is not None:
+            self.quotas.take("sockets", "", self._address)
+            self._counted = True
+
+    def _uncount(self) -> None:
+        if self.quotas is not None and self._counted:
+            self.quotas.give("sockets", "", self._address)
+        self._counted = False
+
+    @property
+    def _address(self) -> str | None:
+        return self.client[0] if self.client else None
+
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""
         self._headers_came()
+        self._lost = True
+        self._let_go()
+        self._uncount()
         super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """A request has been answered, so what came with it may go."""
+        self._let_go()
+        super().on_response_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        """From here on it is a WebSocket, which is counted as one."""
+        self._uncount()
+        super().handle_websocket_upgrade()
+
+    def _hold(self, size: int) -> None:
+        if self._lost:
+            raise ClientGone
+        self.bodies.hold(size)
+        self._held += size
+
+    def _let_go(self) -> None:
+        self.bodies.size -= self._held
+        self._held = 0
 
     def data_received(self, data: bytes) -> None:
         """Some bytes of the client."""
@@ -108,7 +191,12 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head = True
         self._expect_headers()
-        self.scope["extensions"] = {"triplewire.abort": self._cut}  # type: ignore[dict-item]
+        extensions: Any = {
+            "triplewire.abort": self._cut,
+            "triplewire.hold": self._hold,
+            "triplewire.turn": self.bodies.turn,
+        }
+        self.scope["extensions"] = extensions
 
     def on_headers_complete(self) -> None:
         """Its headers are whole; an upgrade that is not ours waits for `_upgrade`."""
@@ -140,7 +228,7 @@ class Connection(HttpToolsProtocol):
         self._refused = True
         body = encode_failure(Failure(code, status, description)).encode()
         head = "Content-Type: application/json\r\nConnection: close\r\n"
-        head += f"Content-Length: {len(body)}\r\n" + ("Retry-After: 1\r\n" if status == 503 else "")
+        head += f"Content-Length: {len(body)}\r\n" + ("Retry-After: 1\r\n" if status in {429, 503} else "")
         self.transport.write(STATUS_LINE[status] + head.encode() + b"\r\n" + body)
         self._expect_headers()
         if self.transport.can_write_eof():

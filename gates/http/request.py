@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from pyoxigraph import NamedNode
 
-from triplewire.broker.errors import DeadlineExceeded, MalformedRequest, RequestTooLarge, UnsupportedMediaType
+from triplewire.broker.errors import (
+    DeadlineExceeded,
+    MalformedRequest,
+    RequestTooLarge,
+    Unauthorized,
+    UnsupportedMediaType,
+)
+from triplewire.broker.rights import OPEN
 from triplewire.broker.wire.media import essence, parameter
+
+from .escapes import PIECE, REST_S, unescaped
+from .inflating import Inflating
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from triplewire.broker.config import HttpConfig, LimitsConfig
+    from triplewire.broker.rights import Access
+    from triplewire.gates.quotas import Opened, Quotas
 
     Scope: TypeAlias = MutableMapping[str, Any]
     Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
     Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 FORM = "application/x-www-form-urlencoded"
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750, 2.1: b64token
 _HOST = re.compile(r"[A-Za-z0-9._~%:\[\]-]+")
 _MAX_FIELDS = 1000
 _BULK = re.compile(r"(?:^|,)\s*u=[567]\s*(?:,|;|$)")
@@ -41,6 +56,10 @@ class HttpRequest:
     send: Send
     http: HttpConfig
     limits: LimitsConfig
+    access: Access = OPEN
+    quotas: Quotas | None = None
+    came: int = 0  # bytes of the body so far, as they were sent
+    size: int = 0  # and what they inflate to
 
     @property
     def method(self) -> str:
@@ -52,11 +71,38 @@ class HttpRequest:
         """The path, percent-decoded."""
         return str(self.scope["path"])
 
+    @property
+    def address(self) -> str | None:
+        """The client's address, as `Quotas` counts it; None where there is none."""
+        client = self.scope.get("client")
+        return client[0] if client else None
+
     def header(self, name: str) -> str | None:
         """A header's value; several of the same name are joined by commas (RFC 9110, 5.3)."""
         wanted = name.encode()
         found = [value.decode("latin-1") for key, value in self.scope["headers"] if key == wanted]
         return ", ".join(found) if found else None
+
+    def token(self) -> str | None:
+        """The bearer token (RFC 6750, 2.1); None without one, also where the header is another scheme's.
+
+        Raises:
+            Unauthorized: the header says Bearer and has no token, or there are several.
+        """
+        given = self.header("authorization")
+        if given is None:
+            return None
+        scheme, _, token = given.strip().partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        token = token.strip()
+        if _TOKEN.fullmatch(token) is None:
+            raise Unauthorized(
+                "the Authorization header must be Bearer and one token",
+                code="invalid_request",
+                challenge='Bearer error="invalid_request"',
+            )
+        return token
 
     @property
     def is_bulk(self) -> bool:
@@ -92,41 +138,69 @@ class HttpRequest:
         """The whole body.
 
         Raises:
-            RequestTooLarge: it is over limits.body_bytes.
+            RequestTooLarge: it is over limits.body_bytes, as sent or as what it inflates to.
             DeadlineExceeded: it did not come within http.body_timeout_s.
-            UnsupportedMediaType: it has a content coding.
+            TooManyRequests: the bodies of all requests are over limits.bodies_bytes.
+            UnsupportedMediaType: it has a content coding that is not read here.
+            MalformedRequest: it is not of its content coding.
             ClientGone: the client hung up.
         """
         coding = self.header("content-encoding")
-        if coding and coding.strip().lower() != "identity":
-            raise UnsupportedMediaType(
-                f"Content-Encoding {coding:.100} is not read here; send the body as it is"
-            )
+        plain = not coding or coding.strip().lower() == "identity"
+        inflating = None if plain else Inflating(coding or "")
         length = self.header("content-length")
         if length is not None and length.isdigit() and int(length) > self.limits.body_bytes:
             raise self._too_large()
         try:
             async with asyncio.timeout(self.http.body_timeout_s):
-                return await self._body()
+                return await self._body(inflating)
         except TimeoutError as error:
             raise DeadlineExceeded(
                 f"the body did not arrive within {self.http.body_timeout_s} s (http.body_timeout_s)",
                 code="request_timeout",
             ) from error
 
-    async def _body(self) -> bytes:
+    async def _body(self, inflating: Inflating | None) -> bytes:
         parts: list[bytes] = []
-        size = 0
-        while True:
+        more = True
+        while more:
             event = await self.receive()
             if event["type"] == "http.disconnect":
                 raise ClientGone
-            parts.append(event.get("body", b""))
-            size += len(parts[-1])
-            if size > self.limits.body_bytes:
-                raise self._too_large()
-            if not event.get("more_body"):
-                return b"".join(parts)
+            data, more = event.get("body", b""), event.get("more_body", False)
+            self.came += len(data)
+            if inflating is None:
+                self._keep(parts, data)
+                continue
+            async with self._turn():
+                for piece in inflating.pieces(data):
+                    self._keep(parts, piece)
+                    if inflating.is_full(piece):
+                        await asyncio.sleep(REST_S)  # little data can be much work
+        if inflating is not None:
+            inflating.finish()
+        return b"".join(parts)
+
+    def _keep(self, parts: list[bytes], part: bytes) -> None:
+        self.size += len(part)
+        if max(self.size, self.came) > self.limits.body_bytes:
+            raise self._too_large()
+        parts.append(part)
+        self._hold(len(part))
+
+    def holding(self, what: Opened) -> AbstractContextManager[object]:
+        """For a `with` in which the sender has one more of them open; at its start it may raise TooManyRequests."""
+        return self.quotas.holding(what, self.access.client, self.address) if self.quotas else nullcontext()
+
+    def _hold(self, size: int) -> None:
+        hold = self.scope.get("extensions", {}).get("triplewire.hold")
+        if hold is not None:
+            hold(size)
+
+    def _turn(self) -> AbstractAsyncContextManager[None]:
+        """One body at a time is worked on piece by piece; between the pieces, others have their turn."""
+        turn: AbstractAsyncContextManager[None] = self.scope.get("extensions", {}).get("triplewire.turn")
+        return turn or nullcontext()
 
     def _too_large(self) -> RequestTooLarge:
         return RequestTooLarge(f"the body is over {self.limits.body_bytes} bytes (limits.body_bytes)")
@@ -157,7 +231,11 @@ class HttpRequest:
         Raises:
             MalformedRequest: they are not UTF-8.
         """
-        return Parameters.parse((await self.text()).encode(), "the form")
+        data = (await self.text()).encode()
+        if len(data) > PIECE:
+            async with self._turn():
+                return await Parameters.parse_in_turns(data, "the form")
+        return Parameters.parse(data, "the form")
 
     async def gone(self) -> None:
         """Wait until the client hangs up."""
@@ -174,6 +252,10 @@ class HttpRequest:
 def _address(scope: Scope) -> str:
     name, port = scope.get("server") or ("localhost", 80)
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+
+
+def _too_many(where: str) -> MalformedRequest:
+    return MalformedRequest(f"{where} has more than {_MAX_FIELDS} parameters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +279,25 @@ class Parameters:
         except UnicodeDecodeError as error:
             raise MalformedRequest(f"the parameters of {where} are not UTF-8") from error
         except ValueError as error:
-            raise MalformedRequest(f"{where} has more than {_MAX_FIELDS} parameters") from error
+            raise _too_many(where) from error
+
+    @classmethod
+    async def parse_in_turns(cls, data: bytes, where: str) -> Parameters:
+        """The same of a long text, while others have their turn.
+
+        Raises:
+            MalformedRequest: see `parse`.
+        """
+        fields = data.split(b"&", _MAX_FIELDS)
+        if len(fields) > _MAX_FIELDS:
+            raise _too_many(where)
+        pairs = []
+        try:
+            for name, _, value in (field.partition(b"=") for field in fields if field):
+                pairs.append(((await unescaped(name)).decode(), (await unescaped(value)).decode()))
+        except UnicodeDecodeError as error:
+            raise MalformedRequest(f"the parameters of {where} are not UTF-8") from error
+        return cls(tuple(pairs))
 
     def all(self, name: str) -> tuple[str, ...]:
         """Every value of a parameter."""

@@ -7,7 +7,7 @@ import gzip
 import re
 from typing import TYPE_CHECKING
 
-from triplewire.broker.errors import BrokerError, MethodNotAllowed, Overloaded
+from triplewire.broker.errors import BrokerError, Forbidden, MethodNotAllowed, Overloaded, Unauthorized
 from triplewire.broker.model import Failure
 from triplewire.broker.wire.subscribe import encode_failure, utf8
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .request import HttpRequest
 
 SEQUENCE = "Triplewire-Sequence"  # the number of an update's record in the journal
+_EXPOSED = f"Location, Retry-After, Content-Encoding, WWW-Authenticate, {SEQUENCE}"
 JSON_TYPE = "application/json; charset=utf-8"
 _GZIP = re.compile(r"(?:^|,)\s*(?:x-)?(gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*(?=,|$)", re.IGNORECASE)
 _GZIP_LEVEL = 4
@@ -92,6 +93,10 @@ class HttpResponse:
             headers.append(("Retry-After", str(error.retry_after_s)))
         if isinstance(error, MethodNotAllowed):
             headers.append(("Allow", ", ".join(error.allow)))
+        if isinstance(error, Unauthorized):
+            headers.append(("WWW-Authenticate", error.challenge))
+        if isinstance(error, Forbidden) and error.code == "insufficient_scope":  # RFC 6750, 3
+            headers.append(("WWW-Authenticate", 'Bearer error="insufficient_scope"'))
         body = encode_failure(Failure(error.code, error.status, error.description))
         await self.send(error.status, JSON_TYPE, utf8(body), headers)
 
@@ -113,7 +118,7 @@ def cors(request: HttpRequest) -> list[tuple[str, str]]:
         return []
     return [
         ("Access-Control-Allow-Origin", origin),
-        ("Access-Control-Expose-Headers", f"Location, Retry-After, Content-Encoding, {SEQUENCE}"),
+        ("Access-Control-Expose-Headers", _EXPOSED),
         ("Vary", "Origin"),
     ]
 

@@ -16,6 +16,8 @@ from triplewire.broker.errors import (
 )
 from triplewire.broker.journal.feed import RECORDS_TYPE, SNAPSHOT_TYPE, SnapshotStream, beat_bytes
 from triplewire.broker.journal.quad_lines import WRITER
+from triplewire.broker.rights import Scope
+from triplewire.gates.lapse import lapsed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from triplewire.broker.config import JournalConfig
     from triplewire.broker.dataset.dataset import Dataset
     from triplewire.broker.journal.journal import Journal
+    from triplewire.broker.security.authority import Authority
     from triplewire.gates.http.request import HttpRequest
     from triplewire.gates.http.response import HttpResponse
 
@@ -36,8 +39,9 @@ _CHUNK = 128 * 1024
 class JournalGate:
     """Serves the journal's path and `snapshot` below it; made on the event loop."""
 
-    def __init__(self, dataset: Dataset, config: JournalConfig) -> None:
+    def __init__(self, dataset: Dataset, config: JournalConfig, authority: Authority) -> None:
         self._dataset = dataset
+        self._authority = authority
         self._config = config
         self._loop = asyncio.get_running_loop()
         self._waiting: set[asyncio.Event] = set()
@@ -67,6 +71,7 @@ class JournalGate:
             Gone: the records asked for are not kept, or are not what the follower takes them for.
             TooManyRequests: journal.followers are there.
         """
+        request.access.need(Scope.ADMIN)
         if request.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed(f"{request.method} is not a way to follow", allow=METHODS)
         kept = self._dataset.kept
@@ -120,14 +125,17 @@ class JournalGate:
         log.info("= a follower at record %d", sequence)
         sender = asyncio.create_task(self._follow(response, journal, sequence))
         gone = asyncio.create_task(request.gone())
+        out = asyncio.create_task(lapsed(self._authority, request.access, Scope.ADMIN))
         try:
-            await asyncio.wait({sender, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sender, gone, out}, return_when=asyncio.FIRST_COMPLETED)
             if sender.done():
                 sender.result()
+            elif out.done():
+                request.abort()  # it comes back with another token
         finally:
-            for task in (sender, gone):
+            for task in (sender, gone, out):
                 task.cancel()
-            await asyncio.gather(sender, gone, return_exceptions=True)
+            await asyncio.gather(sender, gone, out, return_exceptions=True)
             log.info("= a follower left")
 
     async def _follow(self, response: HttpResponse, journal: Journal, after: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import MalformedRequest
+from triplewire.broker.rights import Scope
 from triplewire.gates.http.request import FORM
 
 from .description import asks_for_description, describe
@@ -26,7 +27,7 @@ class EndpointGate:
         self._update = update
 
     async def serve(self, request: HttpRequest, response: HttpResponse) -> None:
-        """Query or update.
+        """Query or update; each asks for its own scope.
 
         Raises:
             BrokerError: before anything was sent.
@@ -36,6 +37,7 @@ class EndpointGate:
         elif request.method == "POST" and request.media_type == FORM:
             await self._form(request, response)
         elif asks_for_description(request):
+            request.access.need(Scope.QUERY)
             await describe(request, response, updates=True)
         elif "update" in request.parameters():
             raise MalformedRequest("an update is posted, not put into the URL (SPARQL 1.1 Protocol 2.2)")
@@ -49,4 +51,4 @@ class EndpointGate:
         if "update" in form:
             await self._update.form(form, request, response)
         else:
-            await self._query.answer(request, response, query_of(form, form))
+            await self._query.answer(request, response, query_of(form, request.access))

@@ -12,8 +12,9 @@ from uuid import uuid4
 
 from pyoxigraph import NamedNode
 
-from triplewire.broker.errors import GraphNotFound, MalformedRequest, MethodNotAllowed
+from triplewire.broker.errors import Forbidden, GraphNotFound, MalformedRequest, MethodNotAllowed
 from triplewire.broker.model import GraphEdit, GraphWrite, Query
+from triplewire.broker.rights import DEFAULT, Scope
 from triplewire.broker.wire.documents import documents_of, to_ntriples
 
 from .update import sequence_header
@@ -50,6 +51,7 @@ class GraphStoreGate:
         """
         if request.method not in METHODS:
             raise MethodNotAllowed(f"{request.method} is not of the Graph Store Protocol", allow=METHODS)
+        request.access.need(Scope.QUERY if request.method in {"GET", "HEAD"} else Scope.UPDATE)
         named, graph = self._graph(request)
         if request.method in {"GET", "HEAD"}:
             if not named:
@@ -58,7 +60,7 @@ class GraphStoreGate:
         elif request.method == "DELETE":
             if not named:
                 raise MalformedRequest("which graph? give ?graph=IRI or ?default")
-            await self._write(GraphWrite(GraphEdit.DROP, graph), request, response, [])
+            await self._drop(request, response, graph)
         else:
             await self._store(request, response, graph, named=named)
 
@@ -77,13 +79,16 @@ class GraphStoreGate:
         return direct, request.url if direct else None
 
     async def _read(self, request: HttpRequest, response: HttpResponse, graph: str | None) -> None:
+        readable = request.access.rights
+        if not readable.may_read(graph or DEFAULT):
+            raise Forbidden(f"this client may not read {_told(graph)}")  # whether it is there or not
         if graph is None:
             sparql = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
         else:
             if not await self._scheduler.has_graph(graph):
                 raise GraphNotFound(f"there is no graph <{graph:.200}>")
             sparql = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}"
-        await self._query.answer(request, response, Query(sparql))
+        await self._query.answer(request, response, Query(sparql, readable=readable.read))
 
     async def _store(
         self, request: HttpRequest, response: HttpResponse, graph: str | None, *, named: bool
@@ -97,7 +102,17 @@ class GraphStoreGate:
             graph = f"{request.url.rstrip('/')}/{uuid4()}"
             headers.append(("Location", graph))
         triples = await self._triples(request, graph or request.url)
-        await self._write(GraphWrite(edit, graph, triples), request, response, headers)
+        write = GraphWrite(edit, graph, triples, request.access.rights)
+        await self._write(write, request, response, headers)
+
+    async def _drop(self, request: HttpRequest, response: HttpResponse, graph: str | None) -> None:
+        rights = request.access.rights
+        try:
+            await self._write(GraphWrite(GraphEdit.DROP, graph, rights=rights), request, response, [])
+        except GraphNotFound:
+            if rights.may_read(graph or DEFAULT):
+                raise
+            await response.send(204, None)  # as if it had been there
 
     async def _triples(self, request: HttpRequest, base: str) -> str:
         body = await request.body()
@@ -115,8 +130,14 @@ class GraphStoreGate:
         assert updated is not None
         milliseconds = (time.perf_counter() - started) * 1e3
         log.info("graph %s ok %.1fms, %d notifications", write.edit.value, milliseconds, updated.notified)
-        headers = [*headers, *sequence_header(updated)]
-        await response.send(201 if updated.created else 204, None, headers=headers)
+        rights = request.access.rights
+        headers = [*headers, *sequence_header(updated, rights.read)]
+        created = updated.created and rights.may_read(write.graph or DEFAULT)
+        await response.send(201 if created else 204, None, headers=headers)
+
+
+def _told(graph: str | None) -> str:
+    return "the default graph" if graph is None else f"the graph <{graph:.200}>"
 
 
 def _iri(graph: str) -> str:

@@ -14,6 +14,7 @@ from triplewire.broker.errors import (
     UnsupportedMediaType,
 )
 from triplewire.broker.model import Query
+from triplewire.broker.rights import Scope
 from triplewire.broker.wire.media import formats_of, negotiate
 from triplewire.gates.http.request import FORM, ClientGone
 from triplewire.gates.http.response import HttpResponse, accepts_gzip
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from triplewire.broker.answer import Answer
     from triplewire.broker.config import LimitsConfig
     from triplewire.broker.model import QueryForm
+    from triplewire.broker.rights import Access
     from triplewire.broker.scheduler import Scheduler
     from triplewire.broker.wire.media import AnswerFormat
     from triplewire.gates.http.request import HttpRequest, Parameters
@@ -56,7 +58,16 @@ class QueryGate:
         await self.answer(request, response, await read_query(request))
 
     async def answer(self, request: HttpRequest, response: HttpResponse, query: Query) -> None:
-        """Evaluate and send; small answers with their length, large ones as they come."""
+        """Evaluate and send; small answers with their length, large ones as they come.
+
+        Raises:
+            BrokerError: before anything was sent.
+        """
+        request.access.need(Scope.QUERY)
+        with request.holding("queries"):
+            await self._answer(request, response, query)
+
+    async def _answer(self, request: HttpRequest, response: HttpResponse, query: Query) -> None:
         started = time.perf_counter()
 
         def choose(form: QueryForm) -> AnswerFormat:
@@ -126,28 +137,27 @@ async def _unless_gone(request: HttpRequest, query: Coroutine[Any, Any, Answer])
 
 
 async def read_query(request: HttpRequest) -> Query:
-    """The query of a request.
+    """The query of a request; it sees what its sender may read.
 
     Raises:
         MethodNotAllowed, UnsupportedMediaType, MalformedRequest: as the protocol has it.
     """
     in_url = request.parameters()
     if request.method in {"GET", "HEAD"}:
-        return query_of(in_url, in_url)
+        return query_of(in_url, request.access)
     if request.method != "POST":
         raise MethodNotAllowed(f"{request.method} is not a way to query", allow=METHODS)
     if request.media_type == SPARQL_QUERY:
-        return _dataset(await request.text(), in_url)
+        return _dataset(await request.text(), in_url, request.access)
     if request.media_type == FORM:
-        form = await request.form()
-        return query_of(form, form)
+        return query_of(await request.form(), request.access)
     raise UnsupportedMediaType(
         f"a query is posted as {SPARQL_QUERY} or {FORM}, not as {request.media_type or 'nothing'!s:.100}"
     )
 
 
-def query_of(parameters: Parameters, graphs: Parameters) -> Query:
-    """The query that parameters name.
+def query_of(parameters: Parameters, access: Access) -> Query:
+    """The query that parameters name, for whoever has this access.
 
     Raises:
         MalformedRequest: there is none, or more than one.
@@ -156,8 +166,9 @@ def query_of(parameters: Parameters, graphs: Parameters) -> Query:
     if sparql is None:
         wrong = "; update belongs on the update path" if "update" in parameters else ""
         raise MalformedRequest(f"the parameter query is missing{wrong}")
-    return _dataset(sparql, graphs)
+    return _dataset(sparql, parameters, access)
 
 
-def _dataset(sparql: str, graphs: Parameters) -> Query:
-    return Query(sparql, graphs.all("default-graph-uri"), graphs.all("named-graph-uri"))
+def _dataset(sparql: str, graphs: Parameters, access: Access) -> Query:
+    default, named = graphs.all("default-graph-uri"), graphs.all("named-graph-uri")
+    return Query(sparql, default, named, access.rights.read)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from triplewire.broker.errors import MalformedRequest, MethodNotAllowed, UnsupportedMediaType
 from triplewire.broker.model import Update
+from triplewire.broker.rights import Scope
 from triplewire.broker.wire.quads import encode_quad_delta
 from triplewire.gates.http.request import FORM
 from triplewire.gates.http.response import JSON_TYPE, SEQUENCE, HttpResponse
 
 if TYPE_CHECKING:
     from triplewire.broker.model import QuadDelta, Request, Updated
+    from triplewire.broker.rights import Access, Graphs
     from triplewire.gates.http.request import HttpRequest, Parameters
 
 log = logging.getLogger("triplewire.gates.sparql")
@@ -47,28 +49,36 @@ class UpdateGate:
 
     async def form(self, form: Parameters, request: HttpRequest, response: HttpResponse) -> None:
         """Carry out the update that a form names; see `serve`."""
-        await self._carry_out(update_of(form), request, response)
+        await self._carry_out(update_of(form, request.access), request, response)
 
     async def _carry_out(self, update: Update, request: HttpRequest, response: HttpResponse) -> None:
+        request.access.need(Scope.UPDATE)
         started = time.perf_counter()
         updated = await self._writes.submit(update, bulk=request.is_bulk)
         assert updated is not None
         milliseconds = (time.perf_counter() - started) * 1e3
         change = _change(updated.delta)
         log.info("update ok %.1fms %s, %d notifications", milliseconds, change, updated.notified)
+        readable = request.access.rights.read
+        # How many others heard of it would tell of what the sender may not read
+        told = "" if readable is not None else f", {updated.notified} notifications"
         # isJson as SEPA's engine spells it; its clients look at the status alone
-        answer = {"body": f"Update done, {updated.notified} notifications", "isJson": False}
-        body = json.dumps({"response": answer})
-        headers = sequence_header(updated)
+        body = json.dumps({"response": {"body": f"Update done{told}", "isJson": False}})
+        headers = sequence_header(updated, readable)
         if wants_quads(request) and updated.delta is not None:
-            body = f'{body[:-1]}, "quads": {encode_quad_delta(updated.delta)}}}'
+            body = f'{body[:-1]}, "quads": {encode_quad_delta(updated.delta.seen_by(readable))}}}'
             headers.append(("Preference-Applied", "return=representation"))
         await response.send(200, JSON_TYPE, body.encode(), headers)
 
 
-def sequence_header(updated: Updated) -> list[tuple[str, str]]:
-    """Which record of the journal an update is, for those who follow it."""
-    return [] if updated.sequence is None else [(SEQUENCE, str(updated.sequence))]
+def sequence_header(updated: Updated, readable: Graphs) -> list[tuple[str, str]]:
+    """Which record of the journal an update is, for those who follow it.
+
+    There is one where the update changed something: whether it did is told to those only who may read every graph.
+    """
+    if updated.sequence is None or readable is not None:
+        return []
+    return [(SEQUENCE, str(updated.sequence))]
 
 
 def wants_quads(request: HttpRequest) -> bool:
@@ -90,16 +100,16 @@ async def read_update(request: HttpRequest) -> Update:
     if request.method != "POST":
         raise MethodNotAllowed(f"{request.method} is not a way to update; POST is", allow=METHODS)
     if request.media_type == SPARQL_UPDATE:
-        return _dataset(await request.text(), request.parameters())
+        return _dataset(await request.text(), request.parameters(), request.access)
     if request.media_type == FORM:
-        return update_of(await request.form())
+        return update_of(await request.form(), request.access)
     raise UnsupportedMediaType(
         f"an update is posted as {SPARQL_UPDATE} or {FORM}, not as {request.media_type or 'nothing'!s:.100}"
     )
 
 
-def update_of(form: Parameters) -> Update:
-    """The update that a form names.
+def update_of(form: Parameters, access: Access) -> Update:
+    """The update that a form names, for whoever has this access.
 
     Raises:
         MalformedRequest: there is none, or more than one.
@@ -108,8 +118,9 @@ def update_of(form: Parameters) -> Update:
     if sparql is None:
         wrong = "; query belongs on the query path" if "query" in form else ""
         raise MalformedRequest(f"the parameter update is missing{wrong}")
-    return _dataset(sparql, form)
+    return _dataset(sparql, form, access)
 
 
-def _dataset(sparql: str, graphs: Parameters) -> Update:
-    return Update(sparql, graphs.all("using-graph-uri"), graphs.all("using-named-graph-uri"))
+def _dataset(sparql: str, graphs: Parameters, access: Access) -> Update:
+    using, using_named = graphs.all("using-graph-uri"), graphs.all("using-named-graph-uri")
+    return Update(sparql, using, using_named, access.rights)

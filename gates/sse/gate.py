@@ -5,6 +5,8 @@ first results is an HTTP error; later an event of type `error`.  Comments keep a
 
 A client that comes back with the id of the last event that it saw, as EventSource does by itself, is told what it
 missed, as one event; where that can't be had, its first results again.
+
+When the token runs out, an `error` event says so and the stream ends; with another token the client can come back.
 """
 
 from __future__ import annotations
@@ -12,22 +14,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import MethodNotAllowed, NotAcceptable
 from triplewire.broker.model import Failure, Notification, Resume, Subscribe
+from triplewire.broker.rights import Scope
 from triplewire.broker.wire.media import essence
 from triplewire.broker.wire.subscribe import utf8
-from triplewire.gates.outbox import Outbox, SlowSubscriber, TakenOver
+from triplewire.gates.leases import outbox_for
+from triplewire.gates.outbox import SlowSubscriber, TakenOver
 from triplewire.gates.sparql.query import read_query
 
 if TYPE_CHECKING:
     from triplewire.broker.config import LimitsConfig
-    from triplewire.broker.model import Message
+    from triplewire.broker.model import Message, Query
     from triplewire.broker.scheduler import Scheduler
+    from triplewire.broker.security.authority import Authority
+    from triplewire.broker.wire.subscribe import Renewed
     from triplewire.gates.http.request import HttpRequest
     from triplewire.gates.http.response import HttpResponse
-    from triplewire.gates.outbox import Batch
+    from triplewire.gates.leases import Leases
+    from triplewire.gates.outbox import Batch, Outbox
 
 log = logging.getLogger("triplewire.gates.sse")
 
@@ -42,7 +50,10 @@ _HEADERS = (
 class EventGate:
     """Serves the subscribe path to those who ask for an event stream."""
 
-    def __init__(self, scheduler: Scheduler, limits: LimitsConfig, ping_s: float) -> None:
+    def __init__(
+        self, scheduler: Scheduler, limits: LimitsConfig, authority: Authority, ping_s: float
+    ) -> None:
+        self._authority = authority
         self._scheduler = scheduler
         self._limits = limits
         self._ping_s = ping_s
@@ -60,29 +71,48 @@ class EventGate:
             raise NotAcceptable(
                 "subscribe here with a WebSocket, or with Accept: text/event-stream and ?query=..."
             )
+        request.access.need(Scope.SUBSCRIBE)
         query = await read_query(request)
-        outbox = Outbox(self._limits)
-        subscriber = self._scheduler.join(outbox)
+        with request.holding("subscriptions"):
+            await self._serve(query, request, response)
+
+    async def _serve(self, query: Query, request: HttpRequest, response: HttpResponse) -> None:
+        access = request.access
+        # There is no way to say another token on this connection: it ends as soon as that is wanted
+        outbox, leases = outbox_for(self._authority, self._limits, math.inf)
+        subscriber = self._scheduler.join(leases or outbox)
         try:
             alias = request.parameters().one("alias")
             resumable = self._limits.resume_s > 0
-            await self._scheduler.submit(Subscribe(query, subscriber, alias, resumable, _resume(request)))
+            resume = _resume(request)
+            if leases is not None:
+                leases.ask(access, alias, query)
+            await self._scheduler.submit(
+                Subscribe(query, subscriber, alias, resumable, resume, access.client)
+            )
             log.info("= %d opened", subscriber)
             await response.start(200, f"{EVENT_STREAM}; charset=utf-8", _HEADERS)
-            await self._follow(request, response, outbox)
+            await self._follow(request, response, outbox, leases)
         finally:
             # HTTP has no goodbye: one that hangs up may come back.
             self._scheduler.leave(subscriber, lost=True)
+            if leases is not None:
+                leases.close()
             log.info("= %d closed", subscriber)
 
-    async def _follow(self, request: HttpRequest, response: HttpResponse, outbox: Outbox) -> None:
+    async def _follow(
+        self, request: HttpRequest, response: HttpResponse, outbox: Outbox, leases: Leases | None
+    ) -> None:
         lock = asyncio.Lock()
 
         async def send(batch: Batch) -> None:
-            async with lock:
+            failed = isinstance(batch[-1][0], Failure)
+            # What waits for a slow reader must not reach it when its token has run out
+            left_s = None if failed or leases is None else leases.left_s
+            async with asyncio.timeout(left_s), lock:
                 await response.chunk(b"".join([_event(message, text) for message, text in batch]))
-            if isinstance(batch[-1][0], Failure):
-                outbox.finish()  # the subscription has ended, and was all there is
+            if failed:
+                outbox.finish()  # the subscription has ended, or waits for another token; it was all there is
 
         tasks = [
             asyncio.create_task(outbox.run(send)),
@@ -124,7 +154,7 @@ def _resume(request: HttpRequest) -> Resume | None:
     return Resume(spuid, int(sequence)) if len(sequence) < 20 else None
 
 
-def _event(message: Message, text: bytes) -> bytes:
+def _event(message: Message | Renewed, text: bytes) -> bytes:
     if isinstance(message, Notification):
         return b"id: %b#%d\ndata: %b\n\n" % (utf8(message.spuid), message.sequence, text)
     name = b"error" if isinstance(message, Failure) else b"message"

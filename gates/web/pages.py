@@ -10,13 +10,24 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 
+from triplewire.broker.rights import Scope
+from triplewire.gates.http.router import ACCESS
+
+from .openapi import serve_description
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from fastapi import APIRouter
 
     from triplewire.broker.config import PathsConfig
+    from triplewire.broker.rights import Access
 
     from .metrics import Metrics
 
+
+# Open to everybody, beside what authorization itself needs.
+OPEN_PATHS = frozenset({"/", "/health"})
 
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
@@ -26,10 +37,12 @@ def application(
     health: Callable[[], dict[str, Any]],
     metrics: Metrics,
     units: Callable[[], list[dict[str, Any]]],
+    routers: Iterable[APIRouter] = (),
 ) -> FastAPI:
     """The application; `health` tells the broker's state, its `status` is `ok` or what is wrong.
 
-    `units` are the queries that stand, and how each is followed.
+    `units` are the queries that stand, and how each is followed.  `routers` serve more paths.  The front of the HTTP
+    port has asked for the scope admin, but for OPEN_PATHS and those of authorization.
     """
     # The interactive documentation of FastAPI loads from a content network: not for a broker in a cellar.
     app = FastAPI(title="Triplewire", version=version("triplewire"), docs_url=None, redoc_url=None)
@@ -43,10 +56,12 @@ def application(
         return HTMLResponse(page)
 
     @app.api_route("/health", methods=["GET", "HEAD"])
-    async def state() -> JSONResponse:
-        """Whether the broker is well, and what it holds."""
+    async def state(request: Request) -> JSONResponse:
+        """Whether the broker is well; administrators are told what it holds."""
         found = health()
-        return JSONResponse(found, 200 if found["status"] == "ok" else 503)
+        access: Access | None = request.scope.get(ACCESS)
+        told = found if access is not None and Scope.ADMIN in access.scopes else {"status": found["status"]}
+        return JSONResponse(told, 200 if found["status"] == "ok" else 503)
 
     @app.api_route("/units", methods=["GET", "HEAD"])
     async def standing() -> JSONResponse:
@@ -58,6 +73,11 @@ def application(
         """The broker's figures for Prometheus."""
         body, content_type = metrics.page(request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})
+
+    for router in routers:
+        app.include_router(router)
+
+    serve_description(app, paths)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:

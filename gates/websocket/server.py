@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     from triplewire.broker.config import LimitsConfig, PathsConfig, WebSocketConfig
     from triplewire.broker.scheduler import Scheduler
+    from triplewire.broker.security.authority import Authority
     from triplewire.gates.outbox import Batch
+    from triplewire.gates.quotas import Quotas
+    from triplewire.gates.tls import Certificate
 
 log = logging.getLogger("triplewire.gates.websocket")
 
@@ -50,17 +53,22 @@ _QUIET.setLevel(logging.CRITICAL)  # a stranger's broken handshake is not our er
 
 
 async def listen(
-    handler: Callable[[ServerConnection], Awaitable[None]], config: WebSocketConfig, max_bytes: int
+    handler: Callable[[ServerConnection], Awaitable[None]],
+    config: WebSocketConfig,
+    max_bytes: int,
+    tls: Certificate | None = None,
 ) -> Server:
-    """Open the WebSocket port; every connection is given to `handler`.
+    """Open the WebSocket port, or the one that speaks it over `tls`; every connection is given to `handler`.
 
     Raises:
         OSError: the port can't be opened.
     """
+    place: dict[str, Any] = {"host": config.host, "port": config.port}
+    if tls is not None:
+        place = {"host": tls.config.host, "port": tls.config.wss_port}
+        place |= {"ssl": tls.context, "ssl_handshake_timeout": tls.config.handshake_s}
     return await serve(
         handler,
-        config.host,
-        config.port,
         compression=None,
         extensions=_extensions(config),
         max_size=max_bytes,
@@ -71,6 +79,7 @@ async def listen(
         logger=_QUIET,
         backlog=1024,
         **_connection_options(config),
+        **place,
     )
 
 
@@ -128,15 +137,35 @@ def _only_websocket(connection: ServerConnection, request: Request) -> Response 
 class WebSocketGate:
     """The handler of every WebSocket connection."""
 
-    def __init__(self, scheduler: Scheduler, paths: PathsConfig, limits: LimitsConfig) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
+        self,
+        scheduler: Scheduler,
+        paths: PathsConfig,
+        limits: LimitsConfig,
+        authority: Authority,
+        quotas: Quotas,
+        renew_s: float,
+    ) -> None:
+        """`renew_s`: see `Session`."""
+        self._quotas = quotas
         self._scheduler = scheduler
         self._limits = limits
+        self._authority = authority
+        self._renew_s = renew_s
         self._path = paths.subscribe
 
     async def handle(self, connection: ServerConnection) -> None:
         """Serve one connection until it ends."""
         try:
-            session = Session(self._scheduler, self._limits, wrong_path=self._wrong_path(connection))
+            session = Session(
+                self._scheduler,
+                self._limits,
+                self._authority,
+                self._quotas,
+                self._renew_s,
+                address=_address(connection),
+                wrong_path=self._wrong_path(connection),
+            )
         except BrokerError as error:
             await connection.close(1013, error.description)  # 1013: try again later
             return
@@ -200,6 +229,11 @@ def _sent(connection: ServerConnection, texts: list[bytes]) -> Awaitable[None] |
 async def _drained(connection: ServerConnection) -> None:
     async with connection.send_context():
         pass
+
+
+def _address(connection: ServerConnection) -> str | None:
+    found = connection.remote_address
+    return found[0] if found else None
 
 
 def _said_goodbye(connection: ServerConnection) -> bool:

@@ -31,8 +31,8 @@ class Driver:
     def __init__(self):
         self.sepa = None
 
-    def open(self, jsap):
-        self.sepa = SEPA(sapObject=SAPObject(jsap))
+    def open(self, jsap, client_id=None):
+        self.sepa = SEPA(sapObject=SAPObject(jsap), client_id=client_id)
 
     def open_generated(self, **parts):
         written = generate(YsapTemplate, **parts)

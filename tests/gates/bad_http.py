@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
@@ -145,10 +146,34 @@ PROTOCOL = [
         "multipart/form-data",
     ),
     Case(
-        "compressed body",
-        post("/query", "ASK {}", QUERY, "Content-Encoding: gzip"),
+        "body in a coding",
+        post("/query", "ASK {}", QUERY, "Content-Encoding: br"),
         415,
-        "gzip is not read here",
+        "br is not read here",
+    ),
+    Case(
+        "body in two codings",
+        post("/query", "ASK {}", QUERY, "Content-Encoding: gzip, gzip"),
+        415,
+        "gzip, gzip is not read here",
+    ),
+    Case(
+        "body not compressed",
+        post("/query", "ASK {}", QUERY, "Content-Encoding: gzip"),
+        400,
+        "the body is not gzip",
+    ),
+    Case(
+        "half a compressed body",
+        post("/query", gzip.compress(b"ASK {}")[:-4], QUERY, "Content-Encoding: gzip"),
+        400,
+        "it ends in the middle",
+    ),
+    Case(
+        "bomb",
+        post("/update", gzip.compress(bytes(BODY_BYTES * 100)), UPDATE, "Content-Encoding: gzip"),
+        413,
+        f"over {BODY_BYTES} bytes",
     ),
     Case(
         "Latin-1",

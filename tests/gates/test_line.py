@@ -62,3 +62,26 @@ def test_what_came_after_a_number(sequence, change):
 
     assert [number for number in range(10) if line.reaches(number)] == [4, 5, 6]
     assert line.after(sequence) == change
+
+
+def test_what_was_to_leave_before_the_first_gives_the_number():
+    """And is an answer, where it is the first results."""
+    line = Line(told(3), resumable=False)
+    line.precede(told(1))
+    line.precede(told(2))
+    assert (line.sequence, line.begun) == (0, True)
+    line.precede(told(0))
+
+    assert (line.sequence, line.begun) == (-1, False)
+
+
+def test_a_sealed_change_can_be_shared():
+    """Until more is added."""
+    pending = Pending(told(1))
+    pending.add(delta([7]))
+    sealed = pending.seal()
+    assert pending.delta() is sealed
+    pending.add(delta([8]))
+
+    assert pending.delta() == delta([1, 7, 8])
+    assert sealed == delta([1, 7])

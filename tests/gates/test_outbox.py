@@ -12,9 +12,10 @@ from pyoxigraph import Literal
 from triplewire.broker.config import LimitsConfig
 from triplewire.broker.model import BindingsDelta, Failure, Notification, Unsubscribed
 from triplewire.broker.wire import results
-from triplewire.gates import outbox as module
+from triplewire.gates import encoding as module
+from triplewire.gates.encoding import ROWS_ENCODED_HERE
 from triplewire.gates.line import ROW_BYTES
-from triplewire.gates.outbox import BATCH_BYTES, ROWS_ENCODED_HERE, Outbox, SlowSubscriber, TakenOver
+from triplewire.gates.outbox import BATCH_BYTES, Outbox, SlowSubscriber, TakenOver
 
 SPUID = "sepa://subscription/1"
 

@@ -47,6 +47,8 @@ class Client:
 class OutboxMachine(RuleBasedStateMachine):
     """Two resumable subscriptions and two that are not, over connections that are slow and break."""
 
+    make = Outbox
+
     @initialize(
         messages=st.integers(1, 4),
         resume_messages=st.integers(0, 6),
@@ -65,7 +67,7 @@ class OutboxMachine(RuleBasedStateMachine):
             self.subscribe(name)
 
     def open(self):
-        self.outbox = Outbox(self.limits)
+        self.outbox = self.make(self.limits)
         self.wire = []  # what left and has not been read
         self.held = []  # batches that are being sent
         self.room = 0
@@ -129,7 +131,11 @@ class OutboxMachine(RuleBasedStateMachine):
     def client_reads(self, count):
         read, self.wire = self.wire[:count], self.wire[count:]
         for text in read:
-            told = json.loads(text)["notification"]
+            self.hear(json.loads(text))
+
+    def hear(self, message):
+        if "notification" in message:
+            told = message["notification"]
             self.clients[told["spuid"][0]].hear(told)
 
     @precondition(lambda self: self.away is None)
@@ -180,10 +186,7 @@ class OutboxMachine(RuleBasedStateMachine):
                 break
             read, self.wire = self.wire, []
             for text in read:
-                message = json.loads(text)
-                if "notification" in message:
-                    told = message["notification"]
-                    self.clients[told["spuid"][0]].hear(told)
+                self.hear(json.loads(text))
         for name, client in self.clients.items():
             assert client.rows == self.answers[name]
             assert client.sequence is not None

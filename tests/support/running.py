@@ -15,13 +15,18 @@ from pathlib import Path
 
 @dataclass
 class RunningBroker:
-    """`triplewire serve` on free ports; `http` is the base URL, `ws` the subscribe URL of the WebSocket port."""
+    """`triplewire serve` on free ports; `http` is the base URL, `ws` the subscribe URL of the WebSocket port.
+
+    `https` and `wss` are the same over TLS, "" without a certificate.
+    """
 
     process: subprocess.Popen[str]
     http: str
     ws: str
     log_path: Path
     lines: list[str] = field(default_factory=list)
+    https: str = ""
+    wss: str = ""
 
     @classmethod
     def start(cls, *arguments: str, env: dict[str, str] | None = None, memory: bool = True) -> RunningBroker:
@@ -58,7 +63,11 @@ class RunningBroker:
             raise RuntimeError(message)
         http = next(m.group() for line in lines if (m := re.search(r"http://[^/\s]+", line)))
         ws = next(m.group() for line in lines if (m := re.search(r"ws://\S+", line)))
-        return cls(process, http, ws, Path(log.name), lines)
+        https, wss = (
+            next((m.group() for line in lines if (m := re.search(pattern, line))), "")
+            for pattern in (r"https://[^/\s]+", r"wss://\S+")
+        )
+        return cls(process, http, ws, Path(log.name), lines, https, wss)
 
     @property
     def alive(self) -> bool:

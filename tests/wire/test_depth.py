@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import suppress
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
 from triplewire.broker.errors import QueryTooComplex, RequestError
-from triplewire.broker.wire.depth import check_depth
+from triplewire.broker.wire.depth import MOST_MARKS, MOST_NESTED, check_depth, json_of
 
 LIMIT = 200
 IRI = "<http://x/>"
@@ -170,3 +171,66 @@ def test_a_text_that_never_ends_costs_no_more_than_its_length(format_, text):
     with suppress(RequestError):
         check_depth(text.encode(), format_, LIMIT)
     assert time.process_time() - started < 0.5
+
+
+DOCUMENTS = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
+    max_leaves=20,
+)
+
+
+@given(DOCUMENTS, st.booleans())
+def test_a_json_text_is_read_as_ever(document, ascii_only):
+    """What stands in front of the reader changes nothing."""
+    assert json_of(json.dumps(document, ensure_ascii=ascii_only)) == document
+
+
+@given(st.text(alphabet='[]{},:"\\ 1ae\n'))
+def test_a_text_is_json_or_not(text):
+    """As Python's own reader has it."""
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"."):
+            json_of(text)
+    else:
+        assert json_of(text) == expected
+
+
+@pytest.mark.parametrize("build", [json_lists, json_ld])
+def test_a_json_text_nests_so_deep(build):
+    """And brackets in strings do not count."""
+    assert json_of(build(MOST_NESTED)) is not None
+    assert json_of(json.dumps("[{" * 1000 + '"' + "[{" * 1000))
+    with pytest.raises(QueryTooComplex, match="nested too deeply: 100 levels"):
+        json_of(build(MOST_NESTED + 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 1_000_000,
+        '{"a":' * 1_000_000,
+        "[" + "[]," * 5_000_000 + "[]]",
+        "[" + "1," * 8_000_000 + "1]",
+        '["",' * 5_000_000,
+        '""' * 8_000_000,
+        '"' + r"\u0041" * 2_500_000,
+        "]" * 16_000_000,
+    ],
+    ids=lambda text: text[:6],
+)
+def test_a_text_that_would_be_much_work_is_none(text):
+    """Refused at once, before there are lists and strings of it."""
+    started = time.process_time()
+    with pytest.raises((QueryTooComplex, ValueError)):
+        json_of(text)
+
+    assert time.process_time() - started < 0.5
+
+
+def test_a_long_string_is_no_work():
+    """A query has a megabyte."""
+    assert json_of(json.dumps({"sparql": "ASK { ?s ?p 'x' }, " * 100_000}))["sparql"].startswith("ASK")
+    assert json_of(json.dumps([""] * (MOST_MARKS // 2 - 2))) is not None

@@ -16,6 +16,8 @@ from triplewire.broker.errors import BrokerRefused, ProtocolError
 from triplewire.broker.model import BindingsDelta, Failure, Notification, Query, Resume, Unsubscribed
 from triplewire.broker.wire.subscribe import (
     MessageError,
+    Renewed,
+    RenewMessage,
     SubscribeMessage,
     UnsubscribeMessage,
     broker_bytes,
@@ -343,3 +345,55 @@ def test_a_long_number_is_refused():
     """Python reads no integer of more than 4,300 digits."""
     with pytest.raises(MessageError, match="not JSON"):
         decode_client('{"subscribe":{"sparql":"ASK {}","timeout":' + "9" * 5000 + "}}")
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "alias"),
+    [
+        ('{"renew":{"authorization":"Bearer a.b.c"}}', "a.b.c", None),
+        ('{"renew":{"authorization":"bearer a.b.c","alias":"x"}}', "a.b.c", "x"),
+        ('{"renew":{"alias":null},"authorization":"a.b.c"}', "a.b.c", None),
+        ('{"renew":{}}', None, None),
+    ],
+)
+def test_a_renew_is_read(text, token, alias):
+    """Its token is at either place, as that of a subscribe."""
+    assert decode_client(text) == RenewMessage(token, alias)
+
+
+@pytest.mark.parametrize("body", ["7", "null", '"Bearer x"', "[]"])
+def test_a_renew_is_an_object(body):
+    """Otherwise it is told with its alias."""
+    with pytest.raises(MessageError) as refused:
+        decode_client(f'{{"renew":{body},"alias":"x"}}')
+
+    assert (refused.value.code, refused.value.alias) == ("Exception", "x")
+
+
+@pytest.mark.parametrize("message", [RenewMessage("a.b.c"), RenewMessage("a.b.c", "x"), RenewMessage(None)])
+def test_a_renew_comes_back_as_it_was_written(message):
+    """Client to broker."""
+    assert decode_client(encode_client(message)) == message
+
+
+@pytest.mark.parametrize("message", [Renewed(5), Renewed(0, 'x"\ud800'), Renewed(None)])
+def test_the_answer_to_a_renew_comes_back_as_it_was_written(message):
+    """Broker to client; in UTF-8 too."""
+    assert decode_broker(encode_broker(message)) == message
+
+
+@pytest.mark.parametrize("body", ["null", "{}", '{"expires_in":"x"}', '{"expires_in":[]}'])
+def test_an_answer_to_a_renew_that_is_none_is_refused(body):
+    """Rather than taken for one."""
+    with pytest.raises(ProtocolError):
+        decode_broker(f'{{"renewed":{body}}}')
+
+
+def test_no_token_is_in_what_a_message_looks_like():
+    """Logs and tracebacks show messages."""
+    messages = (
+        RenewMessage("secret"),
+        SubscribeMessage(Query("ASK {}"), authorization="secret"),
+        UnsubscribeMessage("s", authorization="secret"),
+    )
+    assert "secret" not in repr(messages)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import time
+import zlib
 
 import pytest
 from support.raw import Raw, exchange
 from support.sparql import Sparql
+from support.subscriber import Subscriber
+
+from triplewire.broker.errors import TooManyRequests
+from triplewire.gates.http.connection import Bodies
 
 pytestmark = pytest.mark.xdist_group("gates-http-connection")
 
@@ -27,6 +33,17 @@ def bounded(broker_with):
         "http.keep_alive_s=1",
         "limits.sockets=3",
         "limits.body_bytes=100000",
+    )
+
+
+@pytest.fixture(scope="module")
+def narrow(broker_with):
+    """A broker with little room."""
+    return broker_with(
+        "limits.body_bytes=100000",
+        "limits.bodies_bytes=150000",
+        "limits.address_sockets=4",
+        "http.body_timeout_s=20",
     )
 
 
@@ -250,3 +267,93 @@ def test_one_connection_too_many_is_told_so(bounded):
             assert json.loads(body)["error"] == "too_many_requests"
     with Sparql(bounded.http) as sparql:
         assert sparql.ask("ASK {}")
+
+
+@pytest.mark.parametrize(
+    ("coding", "compress"), [("gzip", gzip.compress), ("x-gzip", gzip.compress), ("deflate", zlib.compress)]
+)
+def test_a_body_may_be_compressed(broker, coding, compress):
+    """A query, an update, a document."""
+    headers = {"Content-Encoding": coding}
+    with Sparql(broker.http) as sparql:
+        for path, media_type, text in (
+            ("/update", "application/sparql-update", "INSERT DATA { <urn:c> <urn:p> 1 }"),
+            ("/rdf-graph-store?graph=urn:c", "text/turtle", "<urn:c> <urn:p> 2 ."),
+            ("/query", "application/sparql-query", "ASK { <urn:c> <urn:p> 1 GRAPH <urn:c> { ?s ?p 2 } }"),
+            ("/query", "application/x-www-form-urlencoded", "query=ASK%7B%7D"),
+        ):
+            sent = compress(text.encode())
+            response = sparql.http.post(path, content=sent, headers=headers | {"Content-Type": media_type})
+            assert response.status_code < 300, response.text
+        assert response.json()["boolean"] is True
+        assert sparql.ask("ASK { <urn:c> <urn:p> 1 GRAPH <urn:c> { ?s ?p 2 } }")
+        sparql.update("DROP ALL")
+
+
+def test_a_body_that_inflates_beyond_the_limit_is_refused_and_the_connection_goes_on(narrow):
+    """413 where it passes the limit, whatever its own size."""
+    sent = gzip.compress(b"#" * 100_001)
+    with Sparql(narrow.http) as sparql:
+        response = sparql.http.post(
+            "/update",
+            content=sent,
+            headers={"Content-Encoding": "gzip", "Content-Type": "application/sparql-update"},
+        )
+        assert (response.status_code, response.json()["error"]) == (413, "too_large")
+        assert "100000 bytes (limits.body_bytes)" in response.json()["error_description"]
+        assert sparql.ask("ASK {}")
+
+
+def test_the_bodies_of_all_requests_have_a_limit_together(narrow):
+    """429 with Retry-After, and room again when one was answered, or its client has left."""
+    half = "#" * 90_000
+    with Raw(narrow.http) as first, Raw(narrow.http) as second:
+        first.send(POST, "Content-Length: 90001\r\n\r\n", half)
+        with Sparql(narrow.http) as sparql:
+            sparql.wait_for_health(status="ok")
+        time.sleep(0.2)
+        second.send(POST, "Content-Length: 90000\r\n\r\n", half)
+        status, headers, body = second.response()
+        assert (status, headers["retry-after"]) == (429, "1")
+        assert "150000 bytes (limits.bodies_bytes)" in json.loads(body)["error_description"]
+        first.send("x")
+        assert first.response()[0] == 400
+        second.send(POST, "Content-Length: 90000\r\n\r\n", half)
+        assert second.response()[0] == 400
+        first.send(POST, "Content-Length: 90001\r\n\r\n", half)
+    with Sparql(narrow.http) as sparql:
+        for _ in range(100):
+            response = sparql.query(half)
+            if response.status_code == 400:
+                break
+            time.sleep(0.02)
+        assert response.status_code == 400
+
+
+def test_the_connections_of_one_address_have_a_limit(narrow):
+    """429, WebSockets count too, and there is room again when one has left."""
+    with Raw(narrow.http) as first, Raw(narrow.http) as second:
+        for raw in (first, second):
+            raw.send(HEALTH)
+            assert raw.response()[0] == 200
+        with Subscriber(narrow.http.replace("http", "ws", 1) + "/subscribe") as subscriber:
+            assert subscriber.subscribe("ASK {}")["sequence"] == 0
+            with Raw(narrow.http) as third:
+                third.send(HEALTH)
+                assert third.response()[0] == 200
+                with Raw(narrow.http) as fourth:
+                    status, headers, body = fourth.response()
+                    assert (status, headers["retry-after"]) == (429, "1")
+                    assert "has 4 sockets open" in json.loads(body)["error_description"]
+                    assert "limits.address_sockets" in json.loads(body)["error_description"]
+    with Sparql(narrow.http) as sparql:
+        assert sparql.ask("ASK {}")
+
+
+def test_a_body_that_is_alone_may_be_of_any_size():
+    """It has a limit of its own; a smaller one for all must not make it impossible."""
+    bodies = Bodies(10)
+    bodies.hold(15)
+    with pytest.raises(TooManyRequests, match=r"limits\.bodies_bytes"):
+        bodies.hold(1)
+    assert bodies.size == 15

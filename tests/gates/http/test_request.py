@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -14,6 +15,7 @@ from triplewire.broker.errors import (
     DeadlineExceeded,
     MalformedRequest,
     RequestTooLarge,
+    TooManyRequests,
     UnsupportedMediaType,
 )
 from triplewire.gates.http.request import ClientGone, HttpRequest, Parameters
@@ -62,6 +64,49 @@ def test_any_bytes_are_parameters_or_malformed(data):
     assert all(isinstance(part, str) for pair in parsed.pairs for part in pair)
 
 
+FIELDS = st.lists(
+    st.sampled_from(
+        ["a", "=", "&", "%", "%41", "%C3%A9", "%c3", "%A9", "+", "é", "%zz", "%4", "%26", "\ufffd"]
+    )
+).map("".join)
+
+
+@given(FIELDS)
+async def test_long_parameters_are_those_that_short_ones_are(text):
+    """Another decoder, the same meaning; wrong for one is wrong for the other."""
+
+    async def outcome(parse):
+        try:
+            found = parse(text.encode(), "the form")
+            return found if isinstance(found, Parameters) else await found
+        except MalformedRequest as error:
+            return str(error)
+
+    assert await outcome(Parameters.parse_in_turns) == await outcome(Parameters.parse)
+
+
+async def test_a_long_form_has_as_many_parameters_as_a_short_one():
+    """1,000."""
+    assert len((await Parameters.parse_in_turns(b"&".join([b"x"] * 1000), "the form")).pairs) == 1000
+    with pytest.raises(MalformedRequest, match="the form has more than 1000 parameters"):
+        await Parameters.parse_in_turns(b"&".join([b"x"] * 1001), "the form")
+
+
+async def test_a_long_form_is_decoded_while_others_have_their_turn():
+    """A megabyte of escapes is a tenth of a second."""
+    body = b"update=" + b"%C3%A9" * 200_000
+    request = request_of(body)
+    request.limits, request.http = LimitsConfig(), HttpConfig()
+    reading = asyncio.create_task(request.form())
+    turns = 0
+    while not reading.done():
+        turns += 1
+        await asyncio.sleep(0)
+
+    assert (await reading).one("update") == "é" * 200_000
+    assert turns > 50
+
+
 async def test_the_body_is_its_parts_in_order():
     """However many they are."""
     assert await request_of(b"AS", b"", b"K ", b"{}").body() == b"ASK {}"
@@ -74,7 +119,12 @@ async def test_the_body_is_its_parts_in_order():
         ((b"x" * 6, b"x" * 5, b""), {}, RequestTooLarge),
         ((b"",), {"content_length": "11"}, RequestTooLarge),
         ((b"x", None), {}, ClientGone),
-        ((b"x",), {"content_encoding": "gzip"}, UnsupportedMediaType),
+        ((b"x",), {"content_encoding": "br"}, UnsupportedMediaType),
+        ((b"x",), {"content_encoding": "gzip, gzip"}, UnsupportedMediaType),
+        ((b"x",), {"content_encoding": "gzip"}, MalformedRequest),
+        ((gzip.compress(b"x" * 11),), {"content_encoding": "gzip"}, RequestTooLarge),
+        ((b"\x1f\x8b\x08",), {"content_encoding": "gzip"}, MalformedRequest),
+        ((b"",), {"content_encoding": "gzip"}, MalformedRequest),
         ((b"x",), {"content_encoding": "identity, br"}, UnsupportedMediaType),
     ],
 )
@@ -91,6 +141,72 @@ async def test_a_body_that_does_not_come_is_waited_for_so_long():
 
     with pytest.raises(DeadlineExceeded, match=r"http\.body_timeout_s"):
         await request.body()
+
+
+async def test_what_a_body_inflates_to_is_the_body():
+    """Its limit is on both."""
+    sent = gzip.compress(b"x" * 50)
+    request = request_of(*([bytes([byte]) for byte in sent]), content_encoding="X-GZIP")
+    request.limits = LimitsConfig(body_bytes=50)
+    request.http = HttpConfig()
+
+    assert await request.body() == b"x" * 50
+    assert request.came == len(sent)
+
+
+async def test_bytes_that_inflate_to_nothing_are_counted_too():
+    """A gzip header may have a name without end."""
+    endless = b"\x1f\x8b\x08\x08" + bytes(6) + b"n" * 100
+    request = request_of(endless, b"n", b"n", content_encoding="gzip")
+    request.limits = LimitsConfig(body_bytes=110)
+
+    with pytest.raises(RequestTooLarge):
+        await request.body()
+    assert request.came == 111
+
+
+async def test_others_have_their_turn_while_a_body_inflates():
+    """One chunk can be a second of work."""
+    turns = 0
+
+    async def other():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    request = request_of(gzip.compress(bytes(10_000_000)), content_encoding="gzip")
+    request.limits, request.http = LimitsConfig(), HttpConfig()
+    task = asyncio.create_task(other())
+
+    assert await request.body() == bytes(10_000_000)
+    task.cancel()
+    assert turns > 38
+
+
+async def test_what_is_held_of_a_body_is_told_and_may_be_refused():
+    """The connection adds up what all requests hold."""
+    held: list[int] = []
+
+    def hold(size):
+        held.append(size)
+        if sum(held) > 7:
+            raise TooManyRequests("too much")
+
+    request = request_of(b"xx", b"yyy", b"zzzz")
+    request.scope["extensions"] = {"triplewire.hold": hold}
+
+    with pytest.raises(TooManyRequests):
+        await request.body()
+    assert held == [2, 3, 4]
+
+
+def test_the_address_is_that_of_the_connection():
+    """None on a Unix socket."""
+    request = request_of()
+    assert request.address is None
+    request.scope["client"] = ("192.0.2.1", 1)
+    assert request.address == "192.0.2.1"
 
 
 @pytest.mark.parametrize("coding", ["identity", " Identity "])

@@ -1,0 +1,160 @@
+"""The ports: HTTP and WebSocket, and the same over TLS.
+
+One uvicorn server has both HTTP ports, so that limits and the end are theirs together; the WebSocket ports are the
+websockets library's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from triplewire.gates.http.connection import Bodies, connection_class
+from triplewire.gates.websocket.server import listen, upgraded
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from websockets.asyncio.server import Server
+
+    from triplewire.gates.http.router import Router
+    from triplewire.gates.quotas import Quotas
+    from triplewire.gates.tls import Certificate
+    from triplewire.gates.websocket.server import WebSocketGate
+
+    from .config import Config
+
+_BACKLOG = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a running broker is reached; a host and port in each URL, "" where there is no such port."""
+
+    http: str
+    websocket: str
+    https: str = ""
+    wss: str = ""
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn with a second port, over TLS, and with the signals left to us."""
+
+    def __init__(self, config: uvicorn.Config, tls: Certificate | None, secure: socket.socket | None) -> None:
+        super().__init__(config)
+        self._tls = tls
+        self._secure = secure
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open the ports."""
+        await super().startup(sockets)
+        if self._tls is None or self._secure is None:
+            return
+        # As uvicorn's own does, but with a bound on the handshake.
+        self.servers.append(
+            await asyncio.get_running_loop().create_server(
+                lambda: self.config.http_protocol_class(  # type: ignore[call-arg]
+                    config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                ),
+                sock=self._secure,
+                ssl=self._tls.context,
+                ssl_handshake_timeout=self._tls.config.handshake_s,
+                backlog=_BACKLOG,
+            )
+        )
+
+
+@contextlib.asynccontextmanager
+async def websocket_ports(
+    config: Config, gate: WebSocketGate, tls: Certificate | None
+) -> AsyncIterator[list[Server]]:
+    """The WebSocket port and, with `tls`, the one over it, until the block ends.
+
+    Raises:
+        OSError: a port can't be opened.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        servers: list[Server] = []
+        for certificate in (None,) if tls is None else (None, tls):
+            server = await listen(gate.handle, config.websocket, config.limits.message_bytes, certificate)
+            stack.push_async_callback(_ended, server, config.websocket.close_timeout_s)
+            servers += [server]
+        yield servers
+
+
+async def _ended(server: Server, patience_s: float) -> None:
+    server.close()
+    # A stranger who has not finished the handshake is not waited for longer than this.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(patience_s):
+            await server.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def http_ports(
+    config: Config, router: Router, websockets: list[Server], tls: Certificate | None, quotas: Quotas
+) -> AsyncIterator[Listening]:
+    """The HTTP port and, with `tls`, the one over it, until the block ends; where all the ports are.
+
+    Raises:
+        OSError: a port can't be opened.
+    """
+    with contextlib.ExitStack() as stack:
+        plain = stack.enter_context(_bound(config.http.host, config.http.port))
+        secure = stack.enter_context(_bound(tls.config.host, tls.config.https_port)) if tls else None
+        server = _Uvicorn(_uvicorn_config(config, router, websockets[0], quotas), tls, secure)
+        serving = asyncio.create_task(server.serve([plain]))
+        try:
+            while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
+                await asyncio.sleep(0.005)
+            yield _listening(config, [plain, *([secure] if secure else [])], websockets)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+def _uvicorn_config(config: Config, router: Router, websockets: Server, quotas: Quotas) -> uvicorn.Config:
+    bodies = Bodies(config.limits.bodies_bytes)
+
+    def websocket_side(**_: Any) -> Any:
+        return upgraded(websockets, config.websocket, config.limits.message_bytes)
+
+    return uvicorn.Config(
+        router,
+        http=connection_class(config.http, config.limits.sockets, bodies, quotas),
+        ws=websocket_side,  # type: ignore[arg-type]  # called as a class is
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=config.http.keep_alive_s,  # type: ignore[arg-type]  # a float does as well
+        timeout_graceful_shutdown=3,
+    )
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), backlog=_BACKLOG, family=family)
+
+
+def _listening(config: Config, http: list[socket.socket], websockets: list[Server]) -> Listening:
+    places = [_address(config.http.host, http[0])]
+    places.append(_address(config.websocket.host, websockets[0].sockets[0]))
+    places += [_address(config.tls.host, secure) for secure in http[1:]]
+    places += [_address(config.tls.host, server.sockets[0]) for server in websockets[1:]]
+    return Listening(*places)
+
+
+def _address(host: str, bound: socket.socket) -> str:
+    port = bound.getsockname()[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

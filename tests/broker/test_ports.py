@@ -1,0 +1,76 @@
+"""Where a broker is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+from support.certificates import LocalAuthority
+
+from triplewire.broker.config import Config, HttpConfig, TlsConfig, WebSocketConfig
+from triplewire.broker.ports import http_ports, websocket_ports
+from triplewire.broker.security.authority import Nobody
+from triplewire.gates.http.router import Router
+from triplewire.gates.tls import Certificate
+
+
+class Closing:
+    """A WebSocket gate that has nothing to say."""
+
+    async def handle(self, connection):
+        await connection.close()
+
+
+@pytest.fixture
+def config(tmp_path):
+    authority = LocalAuthority(tmp_path)
+    files = {"certificate": str(authority.certificate), "key": str(authority.key)}
+    return Config(
+        http=HttpConfig(port=0),
+        websocket=WebSocketConfig(port=0, host="::1"),
+        tls=TlsConfig(**files, https_port=0, wss_port=0),
+    )
+
+
+def router(config):
+    async def nothing(scope, receive, send):
+        pass
+
+    return Router(config.http, config.limits, Nobody(), nothing)
+
+
+@pytest.mark.parametrize("secure", [False, True])
+async def test_each_port_is_told(config, secure):
+    """An address of IPv6 in brackets; "" where there is no certificate; nobody listens afterwards."""
+    tls = Certificate(config.tls) if secure else None
+    async with (
+        websocket_ports(config, Closing(), tls) as websockets,
+        http_ports(config, router(config), websockets, tls) as listening,
+    ):
+        places = [listening.http, listening.websocket, listening.https, listening.wss]
+        assert listening.websocket.startswith("[::1]:")
+        assert [bool(place) for place in places] == [True, True, secure, secure]
+        open_ports = [int(place.rpartition(":")[2]) for place in places if place]
+        assert len(set(open_ports)) == len(open_ports)
+        for place in filter(None, places):
+            host, _, port = place.rpartition(":")
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+            writer.close()
+            await writer.wait_closed()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", open_ports[0])
+
+
+async def test_a_port_that_is_taken_stops_the_start(config):
+    """And leaves the others closed."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        wanted = Config(http=HttpConfig(port=port), websocket=WebSocketConfig(port=0))
+        with pytest.raises(OSError, match="in use"):
+            async with (
+                websocket_ports(wanted, Closing(), None) as websockets,
+                http_ports(wanted, router(wanted), websockets, None),
+            ):
+                pytest.fail("it listens")
+        assert not websockets[0].is_serving()
