@@ -77,7 +77,7 @@ def _directory(config: Config) -> Path | None:
 def _assembled(config: Config, directory: Path, stack: contextlib.ExitStack, *, is_server: bool) -> Admission:
     security = config.security
     permissions = Permissions(Path(security.permissions) if security.permissions else None)
-    clients = Clients(directory, longest_s=security.token_s)
+    clients = Clients(directory, longest_s=security.token_s, most=security.clients)
     stack.callback(clients.close)
     keys = Keys(directory, security)
     tokens = Tokens(keys, _issuer(config), security.audience)

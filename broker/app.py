@@ -252,6 +252,7 @@ async def running(config: Config) -> AsyncIterator[Running]:
             admitted.authority,
             broker.quotas,
             config.security.renew_s,
+            config.security.stranger_s,
         )
 
         def reread() -> None:

@@ -88,6 +88,7 @@ class SecurityConfig:
     token_s: float = 3600.0
     token_while_valid: str = "new"  # noqa: S105 - no password
     renew_s: float = 60.0
+    stranger_s: float = 30.0
     tokens_known: int = 10_000
     attempts: int = 60
     secret_kib: int = 19_456

@@ -76,7 +76,7 @@ def own_dataset(
 
 def _prologue(found: list[Token], base_iri: str, prefixes: Mapping[str, str]) -> Prologue:
     prologue = Prologue(prefixes, base_iri)
-    for token, after, last in zip(found, [*found[1:], None], [*found[2:], None, None], strict=True):
+    for token, after, last in zip(found, [*found[1:], None], [*found[2:], None, None], strict=False):
         if token.text == "{":
             break
         if token.is_word("BASE") and after is not None:

@@ -1,4 +1,4 @@
-"""How often an address may be wrong: what makes guessing secrets, tokens and identities slow."""
+"""How often an address may be wrong: what makes guessing secrets and identities slow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Attempts:
         wait_s = failures[0] + WINDOW_S - self._now()
         if wait_s > 0:
             error = TooManyRequests(
-                f"{self._limit} wrong secrets, tokens or registrations from this address within a minute"
+                f"{self._limit} wrong secrets or registrations from this address within a minute"
                 " (security.attempts)"
             )
             error.retry_after_s = math.ceil(wait_s)

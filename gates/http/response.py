@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from .request import HttpRequest
 
+# A browser must not take an answer for a script or a page that somebody put into the data.
+NO_SNIFFING = ("X-Content-Type-Options", "nosniff")
 SEQUENCE = "Triplewire-Sequence"  # the number of an update's record in the journal
 _EXPOSED = f"Location, Retry-After, Content-Encoding, WWW-Authenticate, {SEQUENCE}"
 JSON_TYPE = "application/json; charset=utf-8"
@@ -63,7 +65,7 @@ class HttpResponse:
     ) -> None:
         """Status and headers; the body follows by `chunk` and `end`."""
         fields = [("Content-Type", content_type)] if content_type else []
-        fields += [*headers, *cors(self._request)]
+        fields += [*headers, NO_SNIFFING, *cors(self._request)]
         self.started = True
         self._unframed(0)
         await self._request.send(

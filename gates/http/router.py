@@ -17,7 +17,7 @@ from triplewire.broker.rights import Scope
 from triplewire.gates.quotas import Quotas
 
 from .request import ClientGone, HttpRequest
-from .response import HttpResponse, cors, preflight
+from .response import NO_SNIFFING, HttpResponse, cors, preflight
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -154,7 +154,10 @@ class Router:
 
 
 def _with_cors(request: HttpRequest) -> Send:
-    fields = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in cors(request)]
+    fields = [
+        (name.lower().encode(), value.encode("latin-1", "replace"))
+        for name, value in (NO_SNIFFING, *cors(request))
+    ]
 
     async def send(event: MutableMapping[str, Any]) -> None:
         if event["type"] == "http.response.start":

@@ -18,6 +18,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from triplewire.broker.errors import BrokerError
+from triplewire.broker.security.authority import Nobody
 from triplewire.gates.outbox import SlowSubscriber, TakenOver
 
 from .session import Session
@@ -38,6 +39,7 @@ log = logging.getLogger("triplewire.gates.websocket")
 
 # In the range for applications (RFC 6455, 7.4.2): the client did not read; it may come back.
 CLOSE_SLOW = 4008
+CLOSE_STRANGER = 1008  # a policy is violated (RFC 6455, 7.4.1)
 # What a client closes with when it is done: normally, going away, or without a code (RFC 6455, 7.4.1).
 _GOODBYES = frozenset({1000, 1001, 1005})
 _SPEAKS_WEBSOCKET = (
@@ -145,8 +147,10 @@ class WebSocketGate:
         authority: Authority,
         quotas: Quotas,
         renew_s: float,
+        stranger_s: float = 0.0,
     ) -> None:
-        """`renew_s`: see `Session`."""
+        """`renew_s`: see `Session`; who shows no good token within `stranger_s` has to go, 0 being any time."""
+        self._stranger_s = stranger_s
         self._quotas = quotas
         self._scheduler = scheduler
         self._limits = limits
@@ -170,7 +174,9 @@ class WebSocketGate:
             await connection.close(1013, error.description)  # 1013: try again later
             return
         log.info("= %d opened from %s", session.subscriber, connection.remote_address)
-        writer = asyncio.create_task(self._write(session, connection))
+        tasks = [asyncio.create_task(self._write(session, connection))]
+        if self._stranger_s and not isinstance(self._authority, Nobody):
+            tasks.append(asyncio.create_task(self._turn_out(session, connection)))
         try:
             async for message in connection:
                 await session.receive(message)
@@ -181,7 +187,8 @@ class WebSocketGate:
             raise  # the library closes with 1011
         finally:
             session.close(lost=not _said_goodbye(connection))
-            writer.cancel()
+            for task in tasks:
+                task.cancel()
             log.info("= %d closed with %s", session.subscriber, connection.close_code)
 
     def _wrong_path(self, connection: ServerConnection) -> str | None:
@@ -189,6 +196,11 @@ class WebSocketGate:
         if path.removeprefix("/secure").rstrip("/") == self._path:
             return None
         return f"subscriptions are at {self._path}, not at {path:.100}"
+
+    async def _turn_out(self, session: Session, connection: ServerConnection) -> None:
+        await asyncio.sleep(self._stranger_s)
+        if not session.is_known:
+            await connection.close(CLOSE_STRANGER, "no token was shown (security.stranger_s)")
 
     async def _write(self, session: Session, connection: ServerConnection) -> None:
         def send(batch: Batch) -> Awaitable[None] | None:

@@ -64,6 +64,7 @@ class Session:
         self._wrong_path = wrong_path
         self._endings = Endings(scheduler)
         self._held = Holdings(quotas, address)
+        self.is_known = False  # whether a good token was shown
         self.outbox, self._leases = outbox_for(authority, limits, renew_s, self._endings.add)
         if self._leases is not None:
             self._leases.ended = self._held.unsubscribe
@@ -107,6 +108,7 @@ class Session:
         token = said.authorization
         known = self._authority.known(token) if token is not None else None
         access = known if known is not None else await self._authority.access(token)
+        self.is_known = True
         self._held.message(access.client, size)
         access.need(Scope.SUBSCRIBE)
         match said:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.sparql_strategies import PROLOGUE, data_blocks, queries, updates
 
 from triplewire.broker.model import QueryForm
-from triplewire.broker.texts import first_word, is_update, query_form, with_ordered_star
+from triplewire.broker.texts import first_word, is_update, own_dataset, query_form, with_ordered_star
 
 BASE = "http://localhost/"
 RELAXED = settings(
@@ -224,3 +224,31 @@ def test_an_error_near_a_service_keeps_its_place():
     with pytest.raises(SyntaxError) as caught:
         ordered(text)
     assert str(caught.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ((), ())),
+        ("FROM", ((), ())),
+        ("# FROM", ((), ())),
+        ("'FROM'", ((), ())),
+        ("SELECT * FROM NAMED", ((), ())),
+        (
+            "SELECT * FROM <g> FROM NAMED ex:h FROM <urn:i> {}",
+            (("http://localhost/g", "urn:i"), ("urn:ex:h",)),
+        ),
+        (
+            "PREFIX p: <http://p/> BASE <http://b/> ASK FROM p:g FROM<x>FROM NAMED<y>{}",
+            (("http://p/g", "http://b/x"), ("http://b/y",)),
+        ),
+        (
+            "CONSTRUCT { ?s ?p 'FROM <urn:no>' } FROM <urn:g> WHERE { ?s ?p ?o # FROM <urn:no>\n }",
+            (("urn:g",), ()),
+        ),
+        ("SELECT * FROM nope:g FROM ?g FROM 1 {}", ((), ())),
+    ],
+)
+def test_the_graphs_of_a_query_s_own_dataset(text, expected):
+    """Absolute; what is no IRI is none of them."""
+    assert own_dataset(text, "http://localhost/", {"ex": "urn:ex:"}) == expected

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
+from support.secured import SecuredBroker
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = [
@@ -79,3 +80,23 @@ def test_what_is_shown_is_text_never_markup(page):
     page.get_by_role("button", name="Ask").click()
     expect(page.locator("#answer")).to_contain_text("onerror=alert(1)")
     assert page.locator("#answer img").count() == 0
+
+
+def test_a_closed_broker_asks_for_a_token(browser, tmp_path):
+    """With it everything works as ever, and it is kept nowhere."""
+    with SecuredBroker(tmp_path) as closed:
+        page = browser.new_page(ignore_https_errors=True)
+        page.goto(closed.running.https)
+        expect(page.locator("#health")).to_have_text("ok")
+        page.get_by_role("button", name="Ask").click()
+        expect(page.locator("#asked")).to_contain_text("no token")
+        page.get_by_label("Token").fill(closed.token("admin"))
+        page.get_by_role("button", name="Follow").click()
+        expect(page.locator("#followed")).to_have_text("following")
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator("tr.added")).to_contain_text("21.5")
+        expect(page.locator("#units")).to_contain_text("temperature")
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#followed")).to_have_text("stopped")
+        assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+        page.close()

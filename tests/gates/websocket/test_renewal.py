@@ -9,6 +9,7 @@ import httpx
 import pytest
 from support.secured import SecuredBroker
 from support.subscriber import values
+from websockets.exceptions import ConnectionClosed
 
 pytestmark = pytest.mark.xdist_group("gates-websocket-renewal")
 
@@ -232,3 +233,17 @@ def test_no_row_after_its_token_s_end(client, broker):
     assert lapses >= 4
     assert heard > 200
     assert max(late, default=0) < 0.1  # on its way when the token ran out, or this process was held up
+
+
+def test_who_shows_no_token_has_to_go(tmp_path):
+    """After a while, be it silent or refused again and again; who has shown one stays."""
+    with SecuredBroker(tmp_path, "security.stranger_s=0.5") as closed:
+        with closed.subscriber() as known, closed.subscriber() as silent, closed.subscriber() as refused:
+            known.subscribe("ASK {}", authorization=f"Bearer {closed.token()}")
+            for number in range(5):
+                assert refused.exchange({"subscribe": {"sparql": "ASK {}"}})["status_code"] == 401, number
+            for stranger in (silent, refused):
+                with pytest.raises(ConnectionClosed) as went:
+                    stranger.hear()
+                assert went.value.rcvd.code == 1008
+            assert known.subscribe("ASK {}", authorization=f"Bearer {closed.token()}")["sequence"] == 0
