@@ -1,10 +1,14 @@
-"""WebSockets with our settings and our errors: one blocking, one for asyncio, each of four methods."""
+"""WebSockets with our settings and our errors: one blocking, one for asyncio, each of four methods.
+
+The blocking one over TLS is the other one, on a loop of its own: one thread reads while another writes, and OpenSSL
+connections are not made for that (a handshake hangs about once in two hundred times).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed, WebSocketException
@@ -12,6 +16,7 @@ from websockets.sync.client import connect
 
 from triplewire.broker.errors import ConnectionLost
 
+from .loop_thread import LoopThread
 from .trust import tls_context
 
 if TYPE_CHECKING:
@@ -23,21 +28,57 @@ if TYPE_CHECKING:
 # The library logs what travels, and tokens do; our own lines (`connection.py`) are without them.
 _without_frames = logging.getLogger("triplewire.clients.sockets")
 _without_frames.setLevel(logging.INFO)
+_LOOP = LoopThread()
+
+
+class Blocking(Protocol):
+    """One open WebSocket; `close` may be called by any thread at any time."""
+
+    def send(self, text: str) -> None:
+        """Send one text message; raises ConnectionLost."""
+
+    def receive(self, within_s: float | None) -> str | bytes | None:
+        """The next message, or None after `within_s` seconds; raises ConnectionLost."""
+        ...
+
+    def close(self) -> None:
+        """Say goodbye and close; a `receive` that waits ends with ConnectionLost."""
+
+
+class TlsSocket:
+    """See `Blocking`; for wss URLs."""
+
+    def __init__(self, inner: AsyncSocket) -> None:
+        self._inner = inner
+
+    def send(self, text: str) -> None:
+        """See `Blocking`."""
+        _LOOP.run(self._inner.send(text))
+
+    def receive(self, within_s: float | None) -> str | bytes | None:
+        """See `Blocking`."""
+        return _LOOP.run(self._inner.receive(within_s))
+
+    def close(self) -> None:
+        """See `Blocking`."""
+        _LOOP.run(self._inner.close())
 
 
 class BlockingSocket:
-    """One open WebSocket; `close` may be called by any thread at any time."""
+    """See `Blocking`; for ws URLs."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
 
     @classmethod
-    def open(cls, url: str, settings: ClientSettings) -> BlockingSocket:
-        """Connect.
+    def open(cls, url: str, settings: ClientSettings) -> Blocking:
+        """Connect, by either scheme.
 
         Raises:
             ConnectionLost: nobody is there, or it is not a WebSocket.
         """
+        if url.startswith("wss:"):
+            return TlsSocket(_LOOP.run(AsyncSocket.open(url, settings)))
         try:
             # Entered as `with` does, which websockets asks for; `close` is the way out.
             return cls(connect(url, **_options(url, settings)).__enter__())

@@ -19,7 +19,7 @@ from .connection import Connect, Hang, Invoke, Pause, Receive, Send, Watcher, co
 from .live_query import State
 from .session import Session
 from .settings import ClientSettings
-from .sockets import BlockingSocket
+from .sockets import Blocking, BlockingSocket
 from .sparql import as_query
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Subscriber:
         self._lock = threading.Lock()  # around the session, and never while anything can block
         self._opening = threading.Lock()
         self._closing = threading.Event()
-        self._socket: BlockingSocket | None = None
+        self._socket: Blocking | None = None
         self._thread: threading.Thread | None = None
         self._running = False
 
@@ -179,7 +179,7 @@ class Subscriber:
             socket, texts = self._socket, self._session.outgoing()
         self._send(socket, texts)
 
-    def _send(self, socket: BlockingSocket | None, texts: list[str]) -> None:
+    def _send(self, socket: Blocking | None, texts: list[str]) -> None:
         try:
             for text in texts:
                 assert socket is not None  # the session has texts only for an open connection

@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
+from functools import partial
 from typing import Any, Self
 
+from websockets.asyncio.client import connect as connect_async
 from websockets.sync.client import connect
 
+from triplewire.clients.loop_thread import LoopThread
+
 FENCE = "sepa://subscription/there-is-none"
+
+
+_LOOP = LoopThread()
+
+
+class OverTls:
+    """The library's asyncio client where the other one would read and write one TLS connection on two threads."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self._opening = partial(connect_async, url, **options)
+
+    def __enter__(self) -> Self:
+        async def opened() -> Any:
+            return await self._opening()
+
+        self._inner = _LOOP.run(opened())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _LOOP.run(self._inner.close())
+
+    def cut(self) -> None:
+        async def aborted() -> None:
+            self._inner.transport.abort()
+
+        _LOOP.run(aborted())
+
+    def send(self, message: str | bytes) -> None:
+        _LOOP.run(self._inner.send(message))
+
+    def recv(self, timeout_s: float) -> str | bytes:
+        async def received() -> str | bytes:
+            async with asyncio.timeout(timeout_s):
+                return await self._inner.recv()
+
+        return _LOOP.run(received())
 
 
 class Subscriber:
@@ -16,7 +57,8 @@ class Subscriber:
 
     def __init__(self, url: str, **options: Any) -> None:
         # Of the library's newer releases only the context gives the connection.
-        self._context = connect(url, max_size=None, proxy=None, **options)
+        connects = OverTls if "ssl" in options else connect
+        self._context = connects(url, max_size=None, proxy=None, **options)
         self.socket = self._context.__enter__()
 
     def __enter__(self) -> Self:
@@ -28,6 +70,10 @@ class Subscriber:
     def close(self) -> None:
         """Say goodbye and hang up."""
         self._context.__exit__(None, None, None)
+
+    def cut(self) -> None:
+        """Be gone without a goodbye, over TLS."""
+        self.socket.cut()
 
     def say(self, message: Any) -> None:
         """Send a message; texts and bytes as they are."""

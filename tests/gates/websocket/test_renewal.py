@@ -172,7 +172,7 @@ def test_a_lost_connection_is_resumed_by_its_own_client_only(client, broker):
         spuid = subscribe(lost, broker, resume={})["spuid"]
         lost.hear(5)
         broker.update("INSERT DATA { <a> <p> 1 }")
-        lost.socket.socket.close()
+        lost.cut()
     heard = client.exchange({"subscribe": {"sparql": QUERY, "resume": {"spuid": spuid, "sequence": 0}}})
     assert heard["status_code"] == 401
     heard = subscribe(client, broker, resume={"spuid": spuid, "sequence": 0})
@@ -237,13 +237,17 @@ def test_no_row_after_its_token_s_end(client, broker):
 
 def test_who_shows_no_token_has_to_go(tmp_path):
     """After a while, be it silent or refused again and again; who has shown one stays."""
-    with SecuredBroker(tmp_path, "security.stranger_s=0.5") as closed:
-        with closed.subscriber() as known, closed.subscriber() as silent, closed.subscriber() as refused:
-            known.subscribe("ASK {}", authorization=f"Bearer {closed.token()}")
-            for number in range(5):
-                assert refused.exchange({"subscribe": {"sparql": "ASK {}"}})["status_code"] == 401, number
-            for stranger in (silent, refused):
-                with pytest.raises(ConnectionClosed) as went:
-                    stranger.hear()
-                assert went.value.rcvd.code == 1008
-            assert known.subscribe("ASK {}", authorization=f"Bearer {closed.token()}")["sequence"] == 0
+    with (
+        SecuredBroker(tmp_path, "security.stranger_s=0.5") as closed,
+        closed.subscriber() as known,
+        closed.subscriber() as silent,
+        closed.subscriber() as refused,
+    ):
+        known.subscribe("ASK {}", authorization=f"Bearer {closed.token()}")
+        for number in range(5):
+            assert refused.exchange({"subscribe": {"sparql": "ASK {}"}})["status_code"] == 401, number
+        for stranger in (silent, refused):
+            with pytest.raises(ConnectionClosed) as went:
+                stranger.hear()
+            assert went.value.rcvd.code == 1008
+        assert known.subscribe("ASK {}", authorization=f"Bearer {closed.token()}")["sequence"] == 0
