@@ -239,7 +239,7 @@ class Subscriber:
             case Hang():
                 return self._connected().close()
 
-    def _connected(self) -> BlockingSocket:
+    def _connected(self) -> Blocking:
         assert self._socket is not None  # `open` made the first one
         return self._socket
 
