@@ -214,7 +214,7 @@ class LimitsConfig:
 
     body_bytes: int = 64 * 1024 * 1024
     bodies_bytes: int = 512 * 1024 * 1024
-    message_bytes: int = 16 * 1024 * 1024
+    message_bytes: int = 4 * 1024 * 1024
     query_chars: int = 1024 * 1024
     nesting: int = 200
     operators: int = 1000

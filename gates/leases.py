@@ -1,8 +1,10 @@
 """For how long the subscriptions of one connection may be told: as long as the tokens that their clients came with.
 
 Stands between the scheduler and the outbox, and learns there which subscription answers which subscribe.  Any good token
-of the same client renews all that it holds here.  When its last one has run out, or was revoked, its client is told so
-for each subscription, and what happens to them is withheld; when no other comes within security.renew_s, they end.
+of the same client renews all that it holds here.  When its last one has run out, or was revoked, what happens to its
+subscriptions is withheld, and it is told so for each: at once where something happens, else when it had a moment to come
+by itself (SEPA's JavaScript client fetches a token when it needs one, and takes an error for a reason to begin anew).
+When no other token comes within security.renew_s, they end.
 Where the client may read other graphs by now, they end at once: their answers would be of two kinds.
 """
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from triplewire.broker.rights import Access, Graphs
     from triplewire.broker.security.authority import Authority
 
+_MOMENT_S = 1.0
 _LONGEST_S = 3600.0  # a clock may be set: it is looked at again at least so often
 
 _Key: TypeAlias = "tuple[str, str, Graphs]"
@@ -49,12 +52,13 @@ class _Lease(NamedTuple):
 class _Bearer:
     """One client on one connection, as long as it may read the same graphs."""
 
-    __slots__ = ("access", "leases", "out_since")
+    __slots__ = ("access", "leases", "out_since", "was_told")
 
     def __init__(self, access: Access) -> None:
         self.access = access  # by the token that is good for longest
         self.leases: dict[str, _Lease] = {}
         self.out_since: float | None = None
+        self.was_told = False
 
 
 _RAN_OUT = ("invalid_grant", 401, "the token has run out: renew it, and what happens meanwhile will be told")
@@ -88,7 +92,7 @@ class Leases:
         self._timer: asyncio.TimerHandle | None = None
         self._unlisten: Callable[[], None] | None = None
         self.ended: Callable[[str], None] = lambda _: None  # is told the client of each that ends
-        outbox.now, outbox.expire = now, self._look
+        outbox.now, outbox.expire, outbox.said = now, self._look, self._said
 
     # What a client says.
 
@@ -121,7 +125,7 @@ class Leases:
             out = bearer.out_since is not None
             if key == _key(access):
                 if out or access.expires > bearer.access.expires:
-                    bearer.access, bearer.out_since = access, None
+                    bearer.access, bearer.out_since, bearer.was_told = access, None, False
                     self._arm()
                 if out:
                     self._outbox.release(bearer.leases)
@@ -227,6 +231,8 @@ class Leases:
                     self._run_out(bearer, now)
             elif bearer.out_since + self._renew_s <= now:
                 self._close(bearer, _GONE)
+            elif bearer.out_since + _MOMENT_S <= now:
+                self._tell(bearer)
         self._arm()
 
     def _changed(self) -> None:
@@ -236,6 +242,7 @@ class Leases:
             if access is None:
                 if bearer.out_since is None:
                     self._run_out(bearer, self._now())
+                self._tell(bearer)
             elif Scope.SUBSCRIBE not in access.scopes:
                 self._close(bearer, _NO_SCOPE)
             elif _key(access) != _key(bearer.access):
@@ -246,11 +253,17 @@ class Leases:
 
     def _run_out(self, bearer: _Bearer, now: float) -> None:
         bearer.out_since = now
-        for spuid, lease in bearer.leases.items():
-            self._told.setdefault(lease, []).append(spuid)
         self._outbox.withhold(
             {spuid: lease.failure(_RAN_OUT, spuid) for spuid, lease in bearer.leases.items()}
         )
+
+    def _tell(self, bearer: _Bearer) -> None:
+        bearer.was_told = True
+        self._outbox.say(tuple(bearer.leases))
+
+    def _said(self, spuid: str) -> None:
+        """The client is being told that this one's token has run out."""
+        self._told.setdefault(self._of[spuid].leases[spuid], []).append(spuid)
 
     def _close(self, bearer: _Bearer, error: tuple[str, int, str]) -> None:
         self._finish({spuid: lease.failure(error, spuid) for spuid, lease in bearer.leases.items()})
@@ -265,7 +278,7 @@ class Leases:
         """Have the next moment noticed at which something runs out."""
         outs = [bearer.access.expires for bearer in self._bearers.values() if bearer.out_since is None]
         ends = [
-            bearer.out_since + self._renew_s
+            bearer.out_since + (self._renew_s if bearer.was_told else min(_MOMENT_S, self._renew_s))
             for bearer in self._bearers.values()
             if bearer.out_since is not None
         ]

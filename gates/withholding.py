@@ -1,7 +1,8 @@
 """An outbox for those whose tokens run out.
 
 Of a subscription whose token has run out nothing leaves: what happens to it is withheld, as one change, until it is
-released by another token, or ends.  What is withheld counts against the same bounds as what waits.
+released by another token, or ends.  Its client is told of that when there is something to withhold, or when whoever
+withholds it says so.  What is withheld counts against the same bounds as what waits.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .outbox import Outbox
 from .withheld import Withheld
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from triplewire.broker.config import LimitsConfig
     from triplewire.broker.model import Failure, Message
@@ -29,6 +30,8 @@ class WithholdingOutbox(Outbox):
     def __init__(self, limits: LimitsConfig) -> None:
         super().__init__(limits)
         self._withheld: dict[str, Withheld] = {}
+        self._unsaid: dict[str, Failure] = {}  # of what is withheld, and nobody knows
+        self.said: Callable[[str], None] = lambda _: None  # is told of each whose client is told
         self._dropped: set[str] = set()  # subscriptions that the core does not yet know to have ended
 
     def put(self, message: Message) -> None:
@@ -44,6 +47,7 @@ class WithholdingOutbox(Outbox):
     def lose(self) -> frozenset[str]:
         """The connection is gone: what was withheld is what its client must be told when it is back."""
         withheld, self._withheld = self._withheld, {}
+        self._unsaid.clear()
         for spuid in super().lose() & withheld.keys():
             for change in withheld[spuid].changes:
                 if (line := self._lines.get(spuid)) is not None:
@@ -51,20 +55,29 @@ class WithholdingOutbox(Outbox):
         return self.resumable
 
     def withhold(self, told: Mapping[str, Failure]) -> None:
-        """Let nothing more of these subscriptions leave, by spuid, but what their client is told of it."""
+        """Let nothing more of these subscriptions leave, by spuid, but what their client is told of it, in time."""
         if self._lost or self._slow:
             return
-        for spuid in told:
-            self._withheld.setdefault(spuid, Withheld(self._lines.get(spuid)))
+        for spuid, failure in told.items():
+            if spuid not in self._withheld:
+                self._withheld[spuid] = Withheld(self._lines.get(spuid))
+                self._unsaid[spuid] = failure
         for spuid, item in self._withdrawn(told):
             self._withhold(spuid, item)
-        for failure in told.values():
-            self.tell(failure)
+
+    def say(self, spuids: Iterable[str]) -> None:
+        """Tell the client that these are withheld, where it has not been told."""
+        for spuid in spuids:
+            failure = self._unsaid.pop(spuid, None)
+            if failure is not None:
+                self.said(spuid)
+                self.tell(failure)
 
     def release(self, spuids: Collection[str]) -> None:
         """What was withheld of these leaves, as the next notification of each."""
         for spuid in spuids:
             withheld = self._withheld.pop(spuid, None)
+            self._unsaid.pop(spuid, None)
             if withheld is None or withheld.line is None:
                 continue
             self._bytes -= withheld.size
@@ -94,6 +107,8 @@ class WithholdingOutbox(Outbox):
         if self._bytes > self._limits.outbox_composed_bytes:
             self._give_up()
             self._arrived.set()
+            return
+        self.say([spuid])
 
     def _withdrawn(self, spuids: Collection[str]) -> list[tuple[str, Notification | Pending]]:
         """What waits of these subscriptions, and waits no longer."""
@@ -115,6 +130,8 @@ class WithholdingOutbox(Outbox):
 
     def _end(self, spuid: str | None) -> None:
         withheld = self._withheld.pop(spuid, None) if spuid is not None else None
+        if spuid is not None:
+            self._unsaid.pop(spuid, None)
         if withheld is not None:
             self._bytes -= withheld.size
         super()._end(spuid)
@@ -122,6 +139,7 @@ class WithholdingOutbox(Outbox):
     def _give_up(self) -> None:
         super()._give_up()
         self._withheld.clear()
+        self._unsaid.clear()
 
 
 def _spuid(item: Message | Renewed | Pending, line: Line | None) -> str | None:

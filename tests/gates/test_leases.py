@@ -91,13 +91,15 @@ async def one():
 
 
 async def test_a_token_that_runs_out_is_told_for_each_subscription(one):
-    """Code, status, alias and spuid, as SEPA's clients need them; what happens then is withheld."""
+    """Code, status, alias and spuid, as SEPA's clients need them; a moment later, for who comes by itself."""
     one.subscribe(access(1010), "a", alias="mine")
     one.subscribe(access(1010), "b", OTHER)
     assert await one.heard() == [("a", 0), ("b", 0)]
     one.at(1009)
     assert await one.heard() == []
     one.at(1010)
+    assert await one.heard() == []
+    one.at(1011)
     left = []
     one.outbox.finish()
     await one.outbox.run(left.extend)
@@ -111,9 +113,11 @@ async def test_any_good_token_of_the_client_renews_all(one):
     one.subscribe(access(1010), "a")
     one.subscribe(access(1010), "b", OTHER)
     await one.heard()
-    one.at(1011)
+    one.at(1010)
     one.leases.put(step(1, "a"))
-    assert await one.heard() == [("a", 401), ("b", 401)]
+    assert await one.heard() == [("a", 401)]
+    one.at(1011)
+    assert await one.heard() == [("b", 401)]
     one.leases.renew(access(1020, client="other"))
     one.leases.renew(replace(access(1020), issuer="elsewhere"))
     assert await one.heard() == []
@@ -132,6 +136,7 @@ async def test_a_token_that_comes_in_time_is_not_noticed(one):
     one.at(1029)
     assert await one.heard() == []
     one.at(1030)
+    one.leases.put(step(1, "a"))
 
     assert await one.heard() == [("a", 401)]
 
@@ -158,6 +163,7 @@ async def test_a_client_that_subscribes_again_begins_anew(one):
     one.subscribe(access(1010), "b", alias="y")
     await one.heard()
     one.at(1010)
+    one.at(1011)
     one.subscribe(access(1020, jti="2"), "c", alias="x")
     one.subscribe(access(1020, jti="2"), "d", alias="y")
     for spuid in "abcd":
@@ -165,6 +171,20 @@ async def test_a_client_that_subscribes_again_begins_anew(one):
 
     assert one.ended == ["a", "b"]
     assert await one.heard() == [("a", 401), ("b", 401), ("c", 0), ("d", 0), ("c", 1), ("d", 1)]
+
+
+async def test_a_client_that_comes_by_itself_is_told_nothing(one):
+    """It fetches a token when it needs one, and what happened meanwhile is told."""
+    one.subscribe(access(1010), "a", alias="x")
+    await one.heard()
+    one.at(1010)
+    one.now = 1010.5
+    one.leases.renew(access(1020, jti="2"))
+    one.at(1012)
+    one.leases.put(step(1, "a"))
+
+    assert one.ended == []
+    assert await one.heard() == [("a", 1)]
 
 
 async def test_a_client_that_renews_knowingly_keeps_what_it_has(one):
@@ -260,7 +280,7 @@ async def test_a_token_with_other_rights_renews_nothing(one):
     one.leases.renew(access(1020, jti="3", rights=Rights(read=frozenset())))
 
     assert one.ended == ["a"]
-    assert await one.heard() == [("a", 401), ("a", 403)]
+    assert await one.heard() == [("a", 403)]
 
 
 async def test_an_answer_that_comes_too_late_is_withheld(one):
