@@ -71,7 +71,7 @@ def admission(config: Config) -> Iterator[Admission]:
 def _directory(config: Config) -> Path | None:
     if config.security.directory:
         return Path(config.security.directory)
-    return Path(config.store.data) / "security" if config.store.data else None
+    return Path(config.store.data) if config.store.data else None
 
 
 def _assembled(config: Config, directory: Path, stack: contextlib.ExitStack, *, is_server: bool) -> Admission:

@@ -25,7 +25,7 @@ from .cli_journal import journal
 from .cli_jsap import jsap
 from .cli_keys import keys
 from .cli_load import load
-from .cli_login import login, logout, register
+from .cli_login import login, logout, register, token
 from .cli_query import query
 from .cli_serve import serve
 from .cli_subscribe import subscribe
@@ -50,6 +50,7 @@ for command in (
     register,
     login,
     logout,
+    token,
     jsap,
     explain,
     journal,

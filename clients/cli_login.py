@@ -46,6 +46,22 @@ def login(url: str, access: Access, *, show: bool) -> None:
         print(token.text)
 
 
+@click.group()
+def token() -> None:
+    """An identity at a broker and its token, for scripts."""
+
+
+token.add_command(register)
+
+
+@token.command()
+@url_option
+@login_options
+def get(url: str, access: Access) -> None:
+    """Print a token that is good now, alone on a line; as `login --show`."""
+    print(access.credentials(Addresses.of(url)).token().text)
+
+
 @click.command()
 @url_option
 @login_options

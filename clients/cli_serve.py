@@ -12,9 +12,12 @@ import click
 @click.option("--data", metavar="DIR", help="Keep the dataset in this directory.")
 @click.option("--follow", metavar="URL", help="Have the dataset of another broker, and follow its changes.")
 @click.option("--memory", is_flag=True, help="Keep the dataset in memory only.")
-@click.option("--host", help="Listen at this address on every port.  [127.0.0.1]")
+@click.option("--secure", is_flag=True, help="Nobody reads, writes or listens without a token.")
+@click.option("--host", help="Listen at this address; with --secure on the TLS ports only.  [127.0.0.1]")
 @click.option("--http-port", type=int, help="The HTTP port; 0 is any free one.  [8000]")
 @click.option("--ws-port", type=int, help="The WebSocket port; 0 is any free one.  [9000]")
+@click.option("--https-port", type=int, help="The HTTPS port, once there is a certificate.  [8443]")
+@click.option("--wss-port", type=int, help="The port of WebSockets over TLS.  [9443]")
 @click.option("--engine-jpar", type=click.Path(path_type=Path), help="A SEPA engine's settings.")
 @click.option(
     "--endpoint-jpar", type=click.Path(path_type=Path), help="The SPARQL endpoint behind a SEPA engine."
@@ -29,9 +32,12 @@ def serve(  # noqa: PLR0913 - one for each option
     follow: str | None,
     *,
     memory: bool,
+    secure: bool,
     host: str | None,
     http_port: int | None,
     ws_port: int | None,
+    https_port: int | None,
+    wss_port: int | None,
     engine_jpar: Path | None,
     endpoint_jpar: Path | None,
     repair: bool,
@@ -41,8 +47,12 @@ def serve(  # noqa: PLR0913 - one for each option
     if memory and data is not None:
         raise click.UsageError("--data and --memory exclude each other")
     given = {
-        "http.host": host,
-        "websocket.host": host,
+        "http.host": None if secure else host,
+        "websocket.host": None if secure else host,
+        "tls.host": host,
+        "tls.https_port": https_port,
+        "tls.wss_port": wss_port,
+        "security.enabled": "true" if secure else None,
         "http.port": http_port,
         "websocket.port": ws_port,
         "store.data": "" if memory else data,

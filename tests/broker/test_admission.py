@@ -43,7 +43,7 @@ async def test_its_files_are_beside_the_data(tmp_path):
     """Where no directory is given."""
     config = Config(security=SecurityConfig(**CHEAP), store=StoreConfig(data=str(tmp_path)))
     with admission(config):
-        assert (tmp_path / "security" / "clients.db").exists()
+        assert (tmp_path / "clients.db").exists()
 
 
 async def test_with_a_provider_alone_nobody_registers_here():

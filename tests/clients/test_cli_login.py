@@ -49,6 +49,17 @@ def test_a_login_says_until_when_and_shows_the_token_only_when_asked(fake, run, 
     assert len(fake.requests) == 2
 
 
+def test_a_script_has_its_token_alone_on_a_line(fake, run, capsys):
+    """`token register` and `token get`."""
+    answer(fake, 201, MADE)
+    answer(fake, 201, TOKEN)
+    arguments = ["--url", fake.http, "--identity", "Ann"]
+    assert cli.run(["token", "register", *arguments]) == 0
+    assert capsys.readouterr().out == ""
+    assert cli.run(["token", "get", *arguments]) == 0
+    assert capsys.readouterr().out == "t0ken\n"
+
+
 def test_a_token_without_an_end_says_so(fake, run, capsys):
     """Until it is revoked."""
     answer(fake, 201, MADE)

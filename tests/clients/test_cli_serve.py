@@ -35,6 +35,18 @@ def test_options_are_settings(ran, tmp_path):
     assert config.store.data == str(tmp_path)
 
 
+def test_a_secure_broker_is_open_to_the_network_by_tls_only(ran, tmp_path):
+    """Its plain ports stay on this machine."""
+    certificate = ["--set", "tls.certificate=c.pem", "--set", "tls.key=k.pem"]
+    ports = ["--https-port", "1", "--wss-port", "2"]
+    cli.run(["serve", "--secure", "--host", "0.0.0.0", "--data", str(tmp_path), *ports, *certificate])
+
+    (config,) = ran
+    assert config.security.enabled
+    assert (config.tls.host, config.http.host, config.websocket.host) == ("0.0.0.0", "127.0.0.1", "127.0.0.1")
+    assert (config.tls.https_port, config.tls.wss_port) == (1, 2)
+
+
 def test_any_setting_can_be_set(ran):
     """And has the last word."""
     cli.run(["serve", "--http-port", "1", "--set", "http.port=3", "--set", "limits.query_s=7"])
