@@ -12,6 +12,7 @@ from triplewire.broker.config import Config, HttpConfig, TlsConfig, WebSocketCon
 from triplewire.broker.ports import http_ports, websocket_ports
 from triplewire.broker.security.authority import Nobody
 from triplewire.gates.http.router import Router
+from triplewire.gates.quotas import Quotas
 from triplewire.gates.tls import Certificate
 
 
@@ -46,7 +47,7 @@ async def test_each_port_is_told(config, secure):
     tls = Certificate(config.tls) if secure else None
     async with (
         websocket_ports(config, Closing(), tls) as websockets,
-        http_ports(config, router(config), websockets, tls) as listening,
+        http_ports(config, router(config), websockets, tls, Quotas(config.limits)) as listening,
     ):
         places = [listening.http, listening.websocket, listening.https, listening.wss]
         assert listening.websocket.startswith("[::1]:")
@@ -70,7 +71,7 @@ async def test_a_port_that_is_taken_stops_the_start(config):
         with pytest.raises(OSError, match="in use"):
             async with (
                 websocket_ports(wanted, Closing(), None) as websockets,
-                http_ports(wanted, router(wanted), websockets, None),
+                http_ports(wanted, router(wanted), websockets, None, Quotas(wanted.limits)),
             ):
                 pytest.fail("it listens")
         assert not websockets[0].is_serving()
