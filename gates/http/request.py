@@ -60,6 +60,16 @@ class HttpRequest:
     quotas: Quotas | None = None
     came: int = 0  # bytes of the body so far, as they were sent
     size: int = 0  # and what they inflate to
+    expects_query: bool = False  # then no body of the size of an update is read
+
+    @property
+    def most_bytes(self) -> int:
+        """What its body may have."""
+        if not self.expects_query:
+            return self.limits.body_bytes
+        # A character is four bytes at most, and each of them three in a form.
+        each = 12 if self.media_type == FORM else 4
+        return min(each * self.limits.query_chars + PIECE, self.limits.body_bytes)
 
     @property
     def method(self) -> str:
@@ -149,7 +159,7 @@ class HttpRequest:
         plain = not coding or coding.strip().lower() == "identity"
         inflating = None if plain else Inflating(coding or "")
         length = self.header("content-length")
-        if length is not None and length.isdigit() and int(length) > self.limits.body_bytes:
+        if length is not None and length.isdigit() and int(length) > self.most_bytes:
             raise self._too_large()
         try:
             async with asyncio.timeout(self.http.body_timeout_s):
@@ -183,7 +193,7 @@ class HttpRequest:
 
     def _keep(self, parts: list[bytes], part: bytes) -> None:
         self.size += len(part)
-        if max(self.size, self.came) > self.limits.body_bytes:
+        if max(self.size, self.came) > self.most_bytes:
             raise self._too_large()
         parts.append(part)
         self._hold(len(part))
@@ -203,7 +213,8 @@ class HttpRequest:
         return turn or nullcontext()
 
     def _too_large(self) -> RequestTooLarge:
-        return RequestTooLarge(f"the body is over {self.limits.body_bytes} bytes (limits.body_bytes)")
+        setting = "body_bytes" if self.most_bytes == self.limits.body_bytes else "query_chars"
+        return RequestTooLarge(f"the body is over {self.most_bytes} bytes (limits.{setting})")
 
     async def text(self) -> str:
         """The whole body as UTF-8 text.

@@ -147,6 +147,7 @@ async def read_query(request: HttpRequest) -> Query:
         return query_of(in_url, request.access)
     if request.method != "POST":
         raise MethodNotAllowed(f"{request.method} is not a way to query", allow=METHODS)
+    request.expects_query = True
     if request.media_type == SPARQL_QUERY:
         return _dataset(await request.text(), in_url, request.access)
     if request.media_type == FORM:

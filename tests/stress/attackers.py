@@ -134,20 +134,38 @@ class Attack:
             await asyncio.sleep(self.pause_s)
 
     async def _messages(self, message: bytes) -> None:
-        """The same on one WebSocket."""
+        """The same on one WebSocket, or on another where the last was closed."""
+        reader, writer = await self._upgraded()
+        self.ready += 1
+        while time.monotonic() < self.ends:
+            try:
+                writer.write(message)
+                answer, is_open = await self._frame(reader)
+            except (ConnectionError, asyncio.IncompleteReadError):
+                answer, is_open = "cut", False
+            self.answers[answer] += 1
+            await asyncio.sleep(self.pause_s)
+            if not is_open:
+                writer.transport.abort()
+                reader, writer = await self._upgraded()
+        await self._hang_up(reader, writer)
+
+    async def _upgraded(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await self._connect(self.ws)
         writer.write(UPGRADE)
         await reader.readuntil(b"\r\n\r\n")
-        self.ready += 1
-        while time.monotonic() < self.ends:
-            writer.write(message)
-            await writer.drain()
-            _, size = await reader.readexactly(2)
-            if size > 125:
-                size = int.from_bytes(await reader.readexactly(2))
-            self.answers[json.loads(await reader.readexactly(size))["error"]] += 1
-            await asyncio.sleep(self.pause_s)
-        await self._hang_up(reader, writer)
+        return reader, writer
+
+    @staticmethod
+    async def _frame(reader: asyncio.StreamReader) -> tuple[str, bool]:
+        """What came, and whether more can."""
+        first, size = await reader.readexactly(2)
+        if size > 125:
+            size = int.from_bytes(await reader.readexactly(2))
+        payload = await reader.readexactly(size)
+        if first == 0x88:
+            return f"closed with {int.from_bytes(payload[:2])}", False
+        return json.loads(payload)["error"], True
 
     async def _connect(self, url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         address = urlsplit(url)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from support.raw import Raw
+from support.running import RunningBroker
 
 pytestmark = pytest.mark.xdist_group("gates-query")
 
@@ -181,3 +183,20 @@ def test_a_syntax_error_tells_line_column_and_what_stands_there(sparql):
     assert response.json()["status_code"] == 400
     assert "line 2, column 12, near '?z }'" in response.json()["error_description"]
     assert "Prefix not found" in response.json()["error_description"]
+
+
+def test_a_body_that_no_query_can_have_is_not_read():
+    """Its length tells; updates may be longer."""
+    broker = RunningBroker.start("--set", "limits.query_chars=1000")
+    try:
+        for media in ("application/sparql-query", "application/x-www-form-urlencoded"):
+            head = (
+                f"POST /query HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nContent-Length: 1000000\r\n\r\n"
+            )
+            with Raw(broker.http) as raw:
+                raw.send(head)
+                status, _, body = raw.response("POST")
+                assert status == 413
+                assert b"limits.query_chars" in body
+    finally:
+        broker.stop()
