@@ -20,13 +20,16 @@ from triplewire.broker.errors import (
     ProfileError,
 )
 
+from .cli_consume import consume
 from .cli_explain import explain
 from .cli_journal import journal
 from .cli_jsap import jsap
 from .cli_keys import keys
 from .cli_load import load
 from .cli_login import login, logout, register, token
+from .cli_publish import publish
 from .cli_query import query
+from .cli_relay import relay
 from .cli_serve import serve
 from .cli_subscribe import subscribe
 from .cli_update import update
@@ -46,6 +49,9 @@ for command in (
     query,
     update,
     subscribe,
+    publish,
+    consume,
+    relay,
     load,
     register,
     login,

@@ -33,7 +33,7 @@ def url_option(command: C) -> C:
         show_default=True,
         show_envvar=True,
         help="The broker, or one SPARQL endpoint.",
-        callback=_checked,
+        callback=checked_url,
     )(command)
 
 
@@ -194,7 +194,8 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _checked(_: click.Context, __: click.Parameter, url: str) -> str:
+def checked_url(_: click.Context, __: click.Parameter, url: str) -> str:
+    """An option's value, where it is a broker's URL."""
     try:
         Addresses.of(url)
     except ValueError as error:

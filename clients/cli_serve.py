@@ -16,6 +16,10 @@ import click
 @click.option("--host", help="Listen at this address; with --secure on the TLS ports only.  [127.0.0.1]")
 @click.option("--http-port", type=int, help="The HTTP port; 0 is any free one.  [8000]")
 @click.option("--ws-port", type=int, help="The WebSocket port; 0 is any free one.  [9000]")
+@click.option("--stream-port", type=int, help="The stream port; 0 is any free one.  [8001]")
+@click.option(
+    "--stream-workers", type=int, help="Processes that share the stream port.  [0: the broker's own]"
+)
 @click.option("--https-port", type=int, help="The HTTPS port, once there is a certificate.  [8443]")
 @click.option("--wss-port", type=int, help="The port of WebSockets over TLS.  [9443]")
 @click.option("--engine-jpar", type=click.Path(path_type=Path), help="A SEPA engine's settings.")
@@ -36,6 +40,8 @@ def serve(  # noqa: PLR0913 - one for each option
     host: str | None,
     http_port: int | None,
     ws_port: int | None,
+    stream_port: int | None,
+    stream_workers: int | None,
     https_port: int | None,
     wss_port: int | None,
     engine_jpar: Path | None,
@@ -49,12 +55,15 @@ def serve(  # noqa: PLR0913 - one for each option
     given = {
         "http.host": None if secure else host,
         "websocket.host": None if secure else host,
+        "stream.host": None if secure else host,
         "tls.host": host,
         "tls.https_port": https_port,
         "tls.wss_port": wss_port,
         "security.enabled": "true" if secure else None,
         "http.port": http_port,
         "websocket.port": ws_port,
+        "stream.port": stream_port,
+        "stream.workers": stream_workers,
         "store.data": "" if memory else data,
         "follow.url": follow,
     }

@@ -84,34 +84,14 @@ class Wait:
 Flow: TypeAlias = Generator[Call | Wait | Authorize, Any, T]
 
 
-class SparqlFlows:
-    """Makes the flows; holds what all of them need and no connection."""
+class Flows:
+    """Holds what all flows need, and no connection."""
 
     def __init__(
         self, settings: ClientSettings | None = None, authorization: Authorization | None = None
     ) -> None:
         self._settings = settings or ClientSettings()
         self._source = source_of(authorization)
-
-    def query(self, url: str, query: Query, method: Method = Method.POST) -> Flow[Answer]:
-        """The answer: Bindings for SELECT and ASK, triples for CONSTRUCT and DESCRIBE."""
-        reply = yield from self._exchange(query_call(url, query, method), ANSWERS)
-        return answer(reply)
-
-    def download(self, url: str, query: Query, accept: str) -> Flow[Reply]:
-        """The answer as the broker wrote it, to be read piece by piece."""
-        call = query_call(url, query, Method.POST, streamed=True)
-        return (yield from self._exchange(call, accept))
-
-    def update(self, url: str, update: Update, method: Method = Method.POST) -> Flow[None]:
-        """Change the dataset; returns when the broker has told its subscribers."""
-        yield from self._exchange(update_call(url, update, method), "application/json")
-
-    def add_to_graph(self, url: str, graph: str | None, triples: bytes) -> Flow[None]:
-        """Add N-Triples to a graph, None being the default graph (Graph Store Protocol, 5.5)."""
-        params = (("default", ""),) if graph is None else (("graph", graph),)
-        call = Call("POST", url, params, {"content-type": N_TRIPLES.media_type}, triples)
-        yield from self._exchange(call, "application/json")
 
     def _exchange(self, call: Call, accept: str) -> Flow[Reply]:
         """The successful reply to `call`.
@@ -150,6 +130,30 @@ class SparqlFlows:
         if self._settings.urgency is not None and not call.safe:
             headers["priority"] = f"u={self._settings.urgency}"
         return Call(call.method, call.url, call.params, headers, call.body, call.safe, call.streamed)
+
+
+class SparqlFlows(Flows):
+    """Makes the flows of the SPARQL protocols."""
+
+    def query(self, url: str, query: Query, method: Method = Method.POST) -> Flow[Answer]:
+        """The answer: Bindings for SELECT and ASK, triples for CONSTRUCT and DESCRIBE."""
+        reply = yield from self._exchange(query_call(url, query, method), ANSWERS)
+        return answer(reply)
+
+    def download(self, url: str, query: Query, accept: str) -> Flow[Reply]:
+        """The answer as the broker wrote it, to be read piece by piece."""
+        call = query_call(url, query, Method.POST, streamed=True)
+        return (yield from self._exchange(call, accept))
+
+    def update(self, url: str, update: Update, method: Method = Method.POST) -> Flow[None]:
+        """Change the dataset; returns when the broker has told its subscribers."""
+        yield from self._exchange(update_call(url, update, method), "application/json")
+
+    def add_to_graph(self, url: str, graph: str | None, triples: bytes) -> Flow[None]:
+        """Add N-Triples to a graph, None being the default graph (Graph Store Protocol, 5.5)."""
+        params = (("default", ""),) if graph is None else (("graph", graph),)
+        call = Call("POST", url, params, {"content-type": N_TRIPLES.media_type}, triples)
+        yield from self._exchange(call, "application/json")
 
 
 def wait_s(reply: Reply, repeats: int, settings: ClientSettings) -> float:

@@ -14,7 +14,19 @@ def test_help_and_version_end_well(capsys):
 
 
 @pytest.mark.parametrize(
-    "command", [["serve"], ["query"], ["update"], ["subscribe"], ["load"], ["jsap"], ["jsap", "check"]]
+    "command",
+    [
+        ["serve"],
+        ["query"],
+        ["update"],
+        ["subscribe"],
+        ["publish"],
+        ["consume"],
+        ["relay"],
+        ["load"],
+        ["jsap"],
+        ["jsap", "check"],
+    ],
 )
 def test_each_command_has_help(command, capsys):
     """It says what it does."""

@@ -23,15 +23,18 @@ def test_the_defaults_are_the_brokers(ran):
 
     (config,) = ran
     assert (config.http.port, config.websocket.port, config.store.data) == (8000, 9000, "")
+    assert (config.stream.port, config.stream.workers) == (8001, 0)
 
 
 def test_options_are_settings(ran, tmp_path):
     """Each of one or two."""
-    cli.run(["serve", "--host", "::1", "--http-port", "1", "--ws-port", "2", "--data", str(tmp_path)])
+    ports = ["--http-port", "1", "--ws-port", "2", "--stream-port", "3", "--stream-workers", "4"]
+    cli.run(["serve", "--host", "::1", *ports, "--data", str(tmp_path)])
 
     (config,) = ran
-    assert config.http.host == config.websocket.host == "::1"
-    assert (config.http.port, config.websocket.port) == (1, 2)
+    assert config.http.host == config.websocket.host == config.stream.host == "::1"
+    assert (config.http.port, config.websocket.port, config.stream.port) == (1, 2, 3)
+    assert config.stream.workers == 4
     assert config.store.data == str(tmp_path)
 
 
@@ -44,6 +47,7 @@ def test_a_secure_broker_is_open_to_the_network_by_tls_only(ran, tmp_path):
     (config,) = ran
     assert config.security.enabled
     assert (config.tls.host, config.http.host, config.websocket.host) == ("0.0.0.0", "127.0.0.1", "127.0.0.1")
+    assert config.stream.host == "127.0.0.1"
     assert (config.tls.https_port, config.tls.wss_port) == (1, 2)
 
 
@@ -100,6 +104,8 @@ def test_a_broker_serves_until_it_is_told_to_stop():
         "0",
         "--ws-port",
         "0",
+        "--stream-port",
+        "0",
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         lines = []
@@ -113,3 +119,4 @@ def test_a_broker_serves_until_it_is_told_to_stop():
     assert process.returncode == 0
     assert re.search(r"http://127\.0\.0\.1:\d+", "\n".join(lines))
     assert re.search(r"ws://127\.0\.0\.1:\d+", "\n".join(lines))
+    assert re.search(r"streams    http://127\.0\.0\.1:\d+/   \(events\)", "\n".join(lines))

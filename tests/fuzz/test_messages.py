@@ -118,6 +118,7 @@ def test_any_message_is_answered(listener):
     assert fuzz(anything, check, FUZZ_S) > 0
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 def test_any_frames_harm_nobody(broker, listener):
     """Whatever is wrong with them, the others' sockets go on."""
     opening = (

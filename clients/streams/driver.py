@@ -1,0 +1,204 @@
+"""Runs the flows of `following.py` over httpx: once blocking, once under asyncio.
+
+The bodies are read raw: httpx's own decoding has no bound on what little bytes become.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import httpx
+
+from triplewire.broker.errors import ClientError
+from triplewire.clients.authorization import Authorize
+from triplewire.clients.exchange import translated
+from triplewire.clients.flows import Call, Reply, Wait
+from triplewire.clients.trust import tls_context
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+
+    from triplewire.clients.authorization import Token
+
+    from .following import FollowFlow, Items, Read
+    from .settings import StreamSettings
+
+_MOST_OF_AN_ERROR = 64 * 1024
+
+
+class FollowDriver:
+    """Blocking: one connection at a time.  `transport` is for tests."""
+
+    def __init__(self, settings: StreamSettings, transport: httpx.BaseTransport | None = None) -> None:
+        self._http = httpx.Client(
+            timeout=_timeout(settings), transport=transport, verify=tls_context(settings)
+        )
+        self._stopped = threading.Event()
+        self._response: httpx.Response | None = None
+        self._chunks: Iterator[bytes] = iter(())
+
+    def items(self, flow: FollowFlow) -> Generator[Items]:
+        """The items that the flow gives, until it returns or `stop` is called; raises what the flow raises."""
+        try:
+            step = next(flow)
+            while not self._stopped.is_set():
+                if isinstance(step, tuple):
+                    yield step
+                    step = next(flow)
+                    continue
+                try:
+                    result = self._perform(step)
+                except ClientError as error:
+                    if self._stopped.is_set():
+                        return
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(result)
+        except StopIteration:
+            return
+        finally:
+            flow.close()
+            self._hang_up()
+
+    def stop(self) -> None:
+        """End it, from any thread: a read that waits is woken."""
+        self._stopped.set()
+        response = self._response
+        stream = response.extensions.get("network_stream") if response is not None else None
+        # To close a socket wakes nobody who reads it; to shut it down does.
+        connection = stream.get_extra_info("socket") if stream is not None else None
+        if connection is not None:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return  # it is closed already
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.stop()
+        self._http.close()
+
+    def _perform(self, step: Call | Wait | Authorize | Read) -> Reply | Token | bytes | None:
+        if isinstance(step, Wait):
+            self._stopped.wait(step.seconds)
+            return None
+        if isinstance(step, Authorize):
+            return step.source.token(step.refused)
+        try:
+            return self._open(step) if isinstance(step, Call) else next(self._chunks, b"")
+        except httpx.HTTPError as error:
+            raise translated(error, _url_of(step)) from error
+
+    def _open(self, call: Call) -> Reply:
+        self._hang_up()
+        response = self._http.send(_request(self._http, call), stream=True)
+        self._response = response
+        # An empty chunk would look like the end.
+        self._chunks = (chunk for chunk in response.iter_raw() if chunk)
+        body = b""
+        while not response.is_success and len(body) < _MOST_OF_AN_ERROR and (data := next(self._chunks, b"")):
+            body += data
+        return _reply(response, body)
+
+    def _hang_up(self) -> None:
+        response, self._response = self._response, None
+        if response is not None:
+            response.close()
+
+
+class AsyncFollowDriver:
+    """Under asyncio: one connection at a time.  `transport` is for tests."""
+
+    def __init__(self, settings: StreamSettings, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._http = httpx.AsyncClient(
+            timeout=_timeout(settings), transport=transport, verify=tls_context(settings)
+        )
+        self._stopped = asyncio.Event()
+        self._response: httpx.Response | None = None
+        self._chunks: AsyncIterator[bytes] | None = None
+
+    async def items(self, flow: FollowFlow) -> AsyncGenerator[Items]:
+        """The items that the flow gives, until it returns or this is closed; raises what the flow raises."""
+        try:
+            step = next(flow)
+            while not self._stopped.is_set():
+                if isinstance(step, tuple):
+                    yield step
+                    step = next(flow)
+                    continue
+                try:
+                    result = await self._perform(step)
+                except ClientError as error:
+                    if self._stopped.is_set():
+                        return
+                    step = flow.throw(error)
+                else:
+                    step = flow.send(result)
+        except StopIteration:
+            return
+        finally:
+            flow.close()
+            await self._hang_up()
+
+    async def close(self) -> None:
+        """End the iteration, also one in another task, and close the connection."""
+        self._stopped.set()
+        await self._hang_up()
+        await self._http.aclose()
+
+    async def _perform(self, step: Call | Wait | Authorize | Read) -> Reply | Token | bytes | None:
+        if isinstance(step, Wait):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), step.seconds)
+            return None
+        if isinstance(step, Authorize):
+            return await step.source.token_async(step.refused)
+        try:
+            return await self._open(step) if isinstance(step, Call) else await self._next()
+        except httpx.HTTPError as error:
+            raise translated(error, _url_of(step)) from error
+
+    async def _open(self, call: Call) -> Reply:
+        await self._hang_up()
+        response = await self._http.send(_request(self._http, call), stream=True)
+        self._response, self._chunks = response, response.aiter_raw()
+        body = b""
+        while not response.is_success and len(body) < _MOST_OF_AN_ERROR and (data := await self._next()):
+            body += data
+        return _reply(response, body)
+
+    async def _next(self) -> bytes:
+        assert self._chunks is not None  # a Read comes after a Call
+        async for chunk in self._chunks:
+            if chunk:
+                return chunk
+        return b""
+
+    async def _hang_up(self) -> None:
+        response, self._response = self._response, None
+        if response is not None:
+            await response.aclose()
+
+
+def _timeout(settings: StreamSettings) -> httpx.Timeout:
+    # For the head of the response, too: there are servers that hold it back until there is something to send.
+    return httpx.Timeout(settings.timeout_s, read=settings.silence_s)
+
+
+def _request(http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
+    url = httpx.URL(call.url)
+    merged = url.copy_merge_params(call.params) if call.params else url
+    return http.build_request(call.method, merged, headers=dict(call.headers))
+
+
+def _reply(response: httpx.Response, body: bytes) -> Reply:
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Reply(response.status_code, headers, body, stream=response)
+
+
+def _url_of(step: Call | Read) -> str:
+    return step.url if isinstance(step, Call) else str(step.reply.stream.url)

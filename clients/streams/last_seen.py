@@ -1,0 +1,73 @@
+"""Which item a consumer had last, kept in a file, so that another start goes on behind it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from triplewire.broker.errors import ClientError
+
+# Two ids and their names: what is larger is no file of ours.
+_LARGEST_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """The ids of the last item and of the one before it, None where it is not known.
+
+    With both, a server is asked for what comes after the one before: that the last comes again first is the proof
+    that its history reaches back so far.
+    """
+
+    last: str
+    before: str | None = None
+
+
+class LastSeenFile:
+    """A file with mode 600, replaced as a whole, so that nobody reads half of it.
+
+    It is not synced: a loss of power can take the last seconds, and the items of these come again.
+    All methods raise OSError.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(os.path.realpath(path))
+
+    def read(self) -> LastSeen | None:
+        """What was kept, None where nothing was yet.
+
+        Raises:
+            ClientError: it is no file of ours.
+        """
+        try:
+            with self.path.open("rb") as file:
+                text = file.read(_LARGEST_BYTES + 1)
+        except FileNotFoundError:
+            return None
+        try:
+            document = json.loads(text)
+            last, before = document["last_seen"], document["before"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            last = before = 0
+        if not isinstance(last, str) or not (before is None or isinstance(before, str)):
+            raise ClientError(f"{self.path}: expected the last item's id as a consumer keeps it")
+        return LastSeen(last, before)
+
+    def keep(self, seen: LastSeen) -> None:
+        """Put it in the place of what is there."""
+        text = json.dumps({"last_seen": seen.last, "before": seen.before})
+        descriptor, name = tempfile.mkstemp(
+            prefix=f".{self.path.name}-", dir=self.path.parent
+        )  # its mode is 600
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - mkstemp's
+                file.write(text + "\n")
+            Path(name).replace(self.path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise

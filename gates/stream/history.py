@@ -1,0 +1,185 @@
+"""What a stream keeps for those that come back: its newest items, bounded by their count, their bytes and their age.
+
+An item is here from the moment it was taken, before it leaves in a batch.  So whoever asks for what came after an item
+that it has seen can't miss what waits in the window.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from triplewire.broker.wire.items import TEST_CONNECTION, encode_item
+
+from .entry import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from triplewire.broker.config import StreamConfig
+
+    from .entry import Entry
+
+_number = attrgetter("number")
+# Newcomers of one moment ask for the same few replays; each can be as large as the history.
+_REPLAYS = 4
+# Signs of life are far apart: whoever saw one last, and comes back, saw one of the newest.
+_SIGNS = 16
+
+
+class History:
+    """The newest entries of the stream called `name`, within the bounds of `config`; `clock` tells seconds since 1970."""
+
+    def __init__(self, name: str, config: StreamConfig, clock: Callable[[], float] = time.time) -> None:
+        self.name = name
+        self._most_items = config.history_items
+        self._most_bytes = config.history_bytes
+        self._most_s = config.history_s  # 0: any age
+        self._clock = clock
+        self._entries: list[
+            Entry
+        ] = []  # those from `_start` on; the rest has gone and is cleared away now and then
+        self._start = 0
+        self._bytes = 0
+        self._places: dict[str, int] = {}  # the numbers by the events' ids
+        self._signs: dict[str, int] = {}  # those of signs of life, which are not kept
+        self._replays: dict[tuple[int, int], Batch] = {}
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._entries) - self._start
+
+    def __iter__(self) -> Iterator[Entry]:
+        """What is kept, the oldest first."""
+        return iter(self._entries[self._start :])
+
+    @property
+    def last(self) -> int:
+        """The number of the last item that was taken, kept or not; 0 before the first."""
+        return self._last
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest item that is kept; where there is none, the one that comes next."""
+        return self._entries[self._start].number if len(self) else self._last + 1
+
+    @property
+    def bytes(self) -> int:
+        """Of what is kept, as on the wire."""
+        return self._bytes
+
+    def knows(self, event_id: str) -> bool:
+        """Whether an item with this id is kept."""
+        return event_id in self._places
+
+    def place(self, event_id: str) -> int | None:
+        """The number of the item with this id, if it is kept, or of a sign of life: a client may have seen that last."""
+        return self._places.get(event_id) or self._signs.get(event_id)
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """What tells the age of entries."""
+        return self._clock
+
+    def restore(self, entries: Iterable[Entry], last: int) -> None:
+        """Begin with these, where `last` was the last number given: after a restart, or as a copy."""
+        self._remember(entries)
+        self._last = max(last, self._last)
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Keep these, which come after all that was added before; signs of life count and are not kept (facts 1.2).
+
+        Raises:
+            StoreError: they can't be kept, where they are to outlive the process; then none of them was added.
+        """
+        self._remember(entries)
+
+    def close(self) -> None:
+        """Nothing is added any more."""
+
+    def _remember(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._last = entry.number
+            if entry.item.command == TEST_CONNECTION:
+                self._remember_sign(entry)
+            else:
+                self._entries.append(entry)
+                self._bytes += len(encode_item(entry.item))
+                self._places[entry.item.event_id] = entry.number
+        self._replays.clear()
+        self.expire()
+
+    def expire(self) -> None:
+        """Let go of what is over the bounds."""
+        oldest = self._clock() - self._most_s
+        while len(self) and (
+            len(self) > self._most_items
+            or self._bytes > self._most_bytes
+            or (self._most_s and self._entries[self._start].taken_at < oldest)
+        ):
+            self._drop()
+        # Clearing away what has gone costs a move of what stays: at most one for each item that comes.
+        if self._start > len(self):
+            del self._entries[: self._start]
+            self._start = 0
+
+    def after(
+        self, event_id: str | None = None, limit: int | None = None, *, upto: int | None = None
+    ) -> tuple[Entry, ...]:
+        """What somebody missed who saw `event_id` last, as facts 1.4 have it; see `replay`."""
+        return self.replay(event_id, limit, upto=upto).entries
+
+    def replay(
+        self, event_id: str | None = None, limit: int | None = None, *, upto: int | None = None
+    ) -> Batch:
+        """What came after the item `event_id`: everything where it is not kept (facts 1.4).
+
+        Of that the newest `limit`.  Without an id the newest `limit` of everything, and without either nothing.  Only
+        items up to the number `upto`.  All who ask for the same before another item comes get the same object, so that
+        it is encoded once however many come back at the same moment.
+        """
+        if event_id is None and limit is None:
+            return self._batch(0, 0)
+        place = None if event_id is None else self.place(event_id)
+        return self._between(place or 0, upto, limit)
+
+    def since(self, number: int, *, upto: int | None = None) -> Batch:
+        """What came after the item with this number; where `first` is greater than the next, some of it is not kept."""
+        return self._between(number, upto, None)
+
+    def _between(self, after: int, upto: int | None, limit: int | None) -> Batch:
+        self.expire()
+        begin = bisect_right(self._entries, after, lo=self._start, key=_number)
+        end = len(self._entries)
+        if upto is not None:
+            end = bisect_right(self._entries, upto, lo=begin, key=_number)
+        if limit is not None:
+            begin = max(begin, end - limit)
+        return self._batch(begin, end)
+
+    def _batch(self, begin: int, end: int) -> Batch:
+        if begin >= end:
+            return Batch(self.name, ())
+        key = (self._entries[begin].number, self._entries[end - 1].number)
+        replay = self._replays.get(key)
+        if replay is None:
+            if len(self._replays) >= _REPLAYS:
+                del self._replays[next(iter(self._replays))]
+            replay = self._replays[key] = Batch(self.name, tuple(self._entries[begin:end]))
+        return replay
+
+    def _remember_sign(self, entry: Entry) -> None:
+        self._signs[entry.item.event_id] = entry.number
+        if len(self._signs) > _SIGNS:
+            del self._signs[next(iter(self._signs))]
+
+    def _drop(self) -> None:
+        entry = self._entries[self._start]
+        self._start += 1
+        self._replays.clear()
+        self._bytes -= len(encode_item(entry.item))
+        # Another item of the same id may have come since, where the bounds of age let go of this one by then.
+        if self._places.get(entry.item.event_id) == entry.number:
+            del self._places[entry.item.event_id]

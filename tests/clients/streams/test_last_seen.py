@@ -1,0 +1,52 @@
+import stat
+
+import pytest
+
+from triplewire.broker.errors import ClientError
+from triplewire.clients.streams.last_seen import LastSeen, LastSeenFile
+
+
+def test_what_is_kept_is_read(tmp_path):
+    """Also ids that are no ASCII, and none before."""
+    file = LastSeenFile(tmp_path / "seen")
+
+    assert file.read() is None
+    for seen in (LastSeen("é \t"), LastSeen("b", "a")):
+        file.keep(seen)
+        assert file.read() == seen
+
+
+def test_nobody_else_can_read_it_and_nothing_is_left_beside_it(tmp_path):
+    """It may tell what somebody follows."""
+    file = LastSeenFile(tmp_path / "seen")
+    file.keep(LastSeen("a"))
+
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [file.path]
+
+
+def test_a_file_that_can_not_be_replaced_stays_as_it_is(tmp_path, monkeypatch):
+    """And no half of another is left."""
+    file = LastSeenFile(tmp_path / "seen")
+    file.keep(LastSeen("a"))
+
+    def failing(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", failing)
+    with pytest.raises(OSError, match="disk full"):
+        file.keep(LastSeen("b"))
+    assert list(tmp_path.iterdir()) == [file.path]
+    assert file.read() == LastSeen("a")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "7", '{"last_seen": "a"}', '{"last_seen": 1, "before": null}', "\xff"]
+)
+def test_what_is_no_file_of_ours_is_refused(tmp_path, text):
+    """Rather than begun anew: its owner may want it."""
+    path = tmp_path / "seen"
+    path.write_text(text)
+
+    with pytest.raises(ClientError, match="last item's id"):
+        LastSeenFile(path).read()
