@@ -9,7 +9,7 @@ import resource
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,7 @@ from .readers.sources import ForkedStore, OpenedStore
 from .rights import Scope
 from .scheduler import Scheduler
 from .store import EmbeddedStore
+from .streams import Streams
 from .subscriptions import Subscriptions
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("triplewire.broker.app")
 
 _UNITS_TOLD = 100
+_STREAMS_TOLD = 8
 _KEEP_S = 0.25  # how often is looked whether a snapshot or a renewal is due
 
 
@@ -82,6 +84,7 @@ class Broker:
         if config.follow.url and isinstance(store, EmbeddedStore):
             self.follower = Follower(config.follow, config.paths, store.dataset)
             self.forwarder = Forwarder(config.follow, config.paths, self.follower)
+        self.streams = Streams(config, self.scheduler, self.writes, admission.authority)
 
     def _analysis(self) -> Callable[[Query], Analysis] | None:
         """What is known of a query; nothing where all are to be evaluated after each update."""
@@ -94,8 +97,14 @@ class Broker:
             return None
         return partial(known, base_iri=sparql.base_iri, prefixes=sparql.prefixes)
 
+    @property
+    def writes(self) -> update.Writes:
+        """Who carries out what writes."""
+        return self.scheduler if self.follower is None else self.forwarder
+
     async def close(self) -> None:
         """Finish what was admitted, and refuse what comes."""
+        await self.streams.close()
         if self.journal is not None:
             self.journal.close()
         await self.scheduler.close()
@@ -104,15 +113,15 @@ class Broker:
         """The application of the HTTP port."""
         config, paths = self.config, self.config.paths
         admission, authority = self.admission, self.admission.authority
-        rest = application(paths, self.health, self.metrics(), self.units, admission.routes)
-        open_paths = OPEN_PATHS | admission.open_paths
+        rest = application(
+            paths, self.health, self.metrics(), self.units, (*admission.routes, self.streams.routes())
+        )
+        # The directory looks for itself at who asks: it is not for administrators alone
+        open_paths = OPEN_PATHS | admission.open_paths | {Streams.PATH}
         router = Router(config.http, config.limits, authority, rest, open_paths, self.quotas)
         queries = query.QueryGate(self.scheduler, config.limits)
-        writes: update.Writes = self.scheduler
-        if self.follower is not None:
-            writes = self.forwarder
-        updates = update.UpdateGate(writes)
-        graphs = graph_store.GraphStoreGate(self.scheduler, writes, queries, paths.graph_store)
+        updates = update.UpdateGate(self.writes)
+        graphs = graph_store.GraphStoreGate(self.scheduler, self.writes, queries, paths.graph_store)
         events = sse.EventGate(self.scheduler, config.limits, authority, config.http.event_ping_s)
         # Where the scope depends on the operation, the gate asks for it
         router.add(paths.graph_store, graphs, graph_store.METHODS, None, below=True)
@@ -160,6 +169,7 @@ class Broker:
             found["journal"]["followers"] = self.journal.followers
         if self.follower is not None:
             found["following"] = self.follower.health()
+        found["streams"] = self.streams.health()
         return found
 
     def units(self) -> list[dict[str, Any]]:
@@ -263,10 +273,12 @@ async def running(config: Config) -> AsyncIterator[Running]:
         async with (
             websocket_ports(config, gate, tls) as websockets,
             broker.following(),
+            broker.streams.served(tls) as (stream_at, stream_tls_at),
             http_ports(config, broker.router(), websockets, tls, broker.quotas) as listening,
         ):
+            places = replace(listening, stream=stream_at, stream_tls=stream_tls_at)
             async with _kept(store, config.journal):
-                yield Running(listening, reread)
+                yield Running(places, reread)
             await broker.close()
 
 
@@ -323,11 +335,18 @@ def announcement(config: Config, listening: Listening) -> list[str]:
     secured: list[str] = []
     if listening.https:
         secured.append(f"tls        https://{listening.https}/ and wss://{listening.wss}{paths.subscribe}")
+    names = [name for name, stream in config.streams.items() if stream.kind != "none"]
+    if len(names) > _STREAMS_TOLD:
+        names[_STREAMS_TOLD:] = [f"and {len(names) - _STREAMS_TOLD} more"]
+    streams = f"http://{listening.stream}/" + (
+        f" and https://{listening.stream_tls}/" if listening.stream_tls else ""
+    )
     return [
         f"page       http://{http}/",
         f"sparql     http://{http}{paths.sparql}   ({paths.query}, {paths.update}, {paths.graph_store})",
         f"subscribe  ws://{listening.websocket}{paths.subscribe}   (events at http://{http}{paths.subscribe})",
         *secured,
+        f"streams    {streams}   ({', '.join(names) or 'there are none'})",
         f"data       {kept}",
         "ready",
     ]

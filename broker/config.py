@@ -1,7 +1,7 @@
 """Every setting: frozen dataclasses, one a section, and how they are read.
 
 Defaults < configuration file < environment (`TRIPLEWIRE_SCHEDULER__QUEUE_SIZE`) < command line (`--set
-scheduler.queue_size=10`).  SEPA's engine.jpar and endpoint.jpar stand between the defaults and the file.  An unknown
+scheduler.queue_size=10`, `--set streams.events.window_s=0.5`).  SEPA's engine.jpar and endpoint.jpar stand between the defaults and the file.  An unknown
 key is refused by its path.  `conf/broker.toml` shows each setting with its default; a test holds the two together.
 Units are in the names (`_s` seconds, `_bytes` bytes); each part of the broker is given its own section only.
 """
@@ -64,6 +64,7 @@ class TlsConfig:
     host: str = "127.0.0.1"
     https_port: int = 8443
     wss_port: int = 9443
+    stream_port: int = 8444
     handshake_s: float = 10.0
 
 
@@ -249,6 +250,63 @@ class LimitsConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamGateConfig:
+    """The stream port: connections of all streams together.  The streams themselves are `StreamConfig`s."""
+
+    host: str = "127.0.0.1"
+    port: int = 8001
+    workers: int = 0
+    keep_alive_s: float = 60.0
+    header_timeout_s: float = 30.0
+    body_timeout_s: float = 60.0
+    body_bytes: int = 16 * 1024 * 1024
+    item_bytes: int = 4 * 1024 * 1024
+    consumers: int = 100_000
+    unread_bytes: int = 1024 * 1024
+    unread: str = "skip"
+    poll_s: float = 43_200.0
+    silence_s: float = 300.0
+    selections: int = 1000
+    streams: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamConfig:
+    """One stream: what it is made of, how long its items wait to leave together, and what is kept of them.
+
+    `kind` says which of the other settings mean something: `query`, `jsap`, `id`, `bindings` and the two lists of
+    graphs to a subscription; `of` to a join and a filter; `only` and `python` to a filter; `url` and what follows it
+    to a relay; `store_graph` to all.
+    """
+
+    kind: str = "publish"
+    title: str = ""
+    source_id: str = ""
+    window_s: float = 0.0
+    window_most_s: float = 1.0
+    history_items: int = 2048
+    history_bytes: int = 16 * 1024 * 1024
+    history_s: float = 0.0
+    keep: bool = False
+    level: int = 6
+    store_graph: str = ""
+    query: str = ""
+    jsap: str = ""
+    id: str = ""
+    bindings: dict[str, str] = field(default_factory=dict)
+    default_graphs: tuple[str, ...] = ()
+    named_graphs: tuple[str, ...] = ()
+    of: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    python: str = ""
+    url: str = ""
+    login: str = ""
+    identity: str = ""
+    credentials: str = ""
+    ca: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
     """What the broker says on standard error."""
 
@@ -270,6 +328,8 @@ class Config:
     sparql: SparqlConfig = field(default_factory=SparqlConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    stream: StreamGateConfig = field(default_factory=StreamGateConfig)
+    streams: dict[str, StreamConfig] = field(default_factory=lambda: {"events": StreamConfig()})
     log: LogConfig = field(default_factory=LogConfig)
 
 
@@ -312,7 +372,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name, value in sorted(environment.items()):
         section, separator, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
         if name.startswith(ENVIRONMENT_PREFIX) and separator:
-            table.setdefault(section, {})[key] = value
+            _put(table, [section, *key.rsplit("__", 1)], value)
     return table
 
 
@@ -321,7 +381,19 @@ def _from_override(override: str) -> dict[str, Any]:
     section, dot, key = path.strip().partition(".")
     if not separator or not dot:
         raise ConfigError(f"{override}: expected section.key=value")
-    return {section: {key: value}}
+    table: dict[str, Any] = {}
+    _put(table, [section, *key.rsplit(".", 1)], value)
+    return table
+
+
+def _put(table: dict[str, Any], path: list[str], value: str) -> None:
+    """Put a value where its path leads: section and key, or section, name and key (streams.events.window_s)."""
+    *above, key = path
+    for name in above:
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"{'.'.join(path)} can't be set beside {'.'.join(above)}")
+    table[key] = value
 
 
 def _merge(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,7 +436,8 @@ def _value(kind: Any, value: Any, path: str) -> Any:
     if origin is tuple:
         return _strings(value, path)
     if origin is dict:
-        return _table(value, path)
+        kind_of_each = typing.get_args(kind)[1]
+        return _tables(kind_of_each, value, path) if is_dataclass(kind_of_each) else _table(value, path)
     if isinstance(value, str) and kind is not str:
         return _parse(kind, value, path)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -403,3 +476,9 @@ def _table(value: Any, path: str) -> dict[str, str]:
     if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
         return dict(value)
     raise ConfigError(f"{path} must be a table of texts, not {value!r}")
+
+
+def _tables(kind: Any, value: Any, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path} must be a table of tables: [{path}.NAME]")
+    return {name: build(kind, table, _join(path, name)) for name, table in value.items()}

@@ -1,7 +1,7 @@
-"""The ports: HTTP and WebSocket, and the same over TLS.
+"""The ports: HTTP, WebSocket and streams, and the same over TLS.
 
 One uvicorn server has both HTTP ports, so that limits and the end are theirs together; the WebSocket ports are the
-websockets library's.
+websockets library's, the stream ports our own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from triplewire.gates.http.connection import Bodies, connection_class
+from triplewire.gates.stream.protocol import Connection
 from triplewire.gates.websocket.server import listen, upgraded
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from triplewire.gates.http.router import Router
     from triplewire.gates.quotas import Quotas
+    from triplewire.gates.stream.server import StreamServer
+    from triplewire.gates.stream.workers import Workers
     from triplewire.gates.tls import Certificate
     from triplewire.gates.websocket.server import WebSocketGate
 
@@ -40,6 +43,8 @@ class Listening:
     websocket: str
     https: str = ""
     wss: str = ""
+    stream: str = ""
+    stream_tls: str = ""
 
 
 class _Uvicorn(uvicorn.Server):
@@ -142,6 +147,50 @@ def _uvicorn_config(config: Config, router: Router, websockets: Server, quotas: 
     )
 
 
+@contextlib.asynccontextmanager
+async def stream_ports(
+    config: Config, server: StreamServer, workers: Workers | None, tls: Certificate | None
+) -> AsyncIterator[tuple[str, str]]:
+    """The stream port and, with `tls`, the one over it, until the block ends; where they are, "" where there is none.
+
+    `workers` serve the first where there are any, `server` all else.
+
+    Raises:
+        OSError: a port can't be opened.
+        EngineError: a worker ended as it began.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        secure = ""
+        if tls is not None:
+            bound = stack.enter_context(_bound(tls.config.host, tls.config.stream_port))
+            secure = _at(tls.config.host, bound.getsockname()[1])
+            await stack.enter_async_context(_over_tls(server, bound, tls))
+        if workers is None:
+            stack.push_async_callback(server.close)
+            ports = await server.start()
+        else:
+            stack.push_async_callback(workers.close)
+            ports = await workers.start()
+            stack.push_async_callback(server.close)
+            await server.start(sockets=[])
+        yield _at(config.stream.host, ports[0]), secure
+
+
+@contextlib.asynccontextmanager
+async def _over_tls(server: StreamServer, bound: socket.socket, tls: Certificate) -> AsyncIterator[None]:
+    listener = await asyncio.get_running_loop().create_server(
+        lambda: Connection(server),
+        sock=bound,
+        ssl=tls.context,
+        ssl_handshake_timeout=tls.config.handshake_s,
+        backlog=_BACKLOG,
+    )
+    try:
+        yield
+    finally:
+        listener.close()
+
+
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), backlog=_BACKLOG, family=family)
@@ -156,5 +205,8 @@ def _listening(config: Config, http: list[socket.socket], websockets: list[Serve
 
 
 def _address(host: str, bound: socket.socket) -> str:
-    port = bound.getsockname()[1]
+    return _at(host, bound.getsockname()[1])
+
+
+def _at(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

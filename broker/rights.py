@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Graphs by their IRIs, the default graph by DEFAULT; None is all graphs, those to come as well.
 Graphs: TypeAlias = frozenset[str] | None
+# Streams by their names; None is all streams.
+Streams: TypeAlias = frozenset[str] | None
 DEFAULT = ""
 
 
@@ -33,11 +35,16 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What may be done with graphs.  Who may write one, may append to it; reading is a right of its own."""
+    """What may be done with graphs.  Who may write one, may append to it; reading is a right of its own.
+
+    And into which streams may be published, and which followed; rights to the same graphs are equal, whatever streams.
+    """
 
     read: Graphs = None
     append: Graphs = None
     write: Graphs = None
+    publish: Streams = field(default=None, compare=False)
+    follow: Streams = field(default=None, compare=False)
 
     def may_read(self, graph: str) -> bool:
         """Whether what is in the graph may be seen."""
@@ -51,11 +58,21 @@ class Rights:
         """Whether quads may be added to the graph and taken from it, and it may be dropped."""
         return self.write is None or graph in self.write
 
+    def may_publish(self, stream: str) -> bool:
+        """Whether items may be published into the stream."""
+        return self.publish is None or stream in self.publish
+
+    def may_follow(self, stream: str) -> bool:
+        """Whether what is in the stream may be seen."""
+        return self.follow is None or stream in self.follow
+
     def __or__(self, other: Rights) -> Rights:
         return Rights(
             _united(self.read, other.read),
             _united(self.append, other.append),
             _united(self.write, other.write),
+            _united(self.publish, other.publish),
+            _united(self.follow, other.follow),
         )
 
 
@@ -64,7 +81,7 @@ def _united(one: Graphs, other: Graphs) -> Graphs:
 
 
 ALL = Rights()
-NONE = Rights(frozenset(), frozenset(), frozenset())
+NONE = Rights(frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
 
 
 def name_of(graph: GraphName) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import types
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError
+from .stream_checks import check_streams
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .config import Config, StoreConfig
 
 _AT_LEAST_ONE = (
@@ -18,6 +21,9 @@ _AT_LEAST_ONE = (
     "journal.segment_bytes",
     "journal.snapshot_bytes",
     "journal.snapshots_kept",
+    "stream.consumers",
+    "stream.unread_bytes",
+    "stream.item_bytes",
     "limits.sockets",
     "limits.outbox_messages",
     "limits.nesting",
@@ -34,6 +40,7 @@ _CHOICES = types.MappingProxyType(
         "security.registration": ("listed", "pattern", "open", "closed"),
         "security.algorithm": ("RS256", "ES256"),
         "security.token_while_valid": ("new", "same", "refuse"),
+        "stream.unread": ("skip", "close"),
         "log.level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     }
 )
@@ -41,11 +48,7 @@ _CHOICES = types.MappingProxyType(
 
 def check(config: Config) -> None:
     """Raises ConfigError where a setting is out of range, or two exclude each other."""
-    settings = {
-        f"{section.name}.{setting.name}": getattr(getattr(config, section.name), setting.name)
-        for section in fields(config)
-        for setting in fields(getattr(config, section.name))
-    }
+    settings = dict(_settings(config))
     for path, value in settings.items():
         if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
             raise ConfigError(f"{path} must not be negative: {value}")
@@ -60,10 +63,25 @@ def check(config: Config) -> None:
     _check_store(config.store)
     _check_network(config)
     _check_security(config)
+    check_streams(config)
     if config.follow.url and (config.store.data or config.store.query_endpoint):
         raise ConfigError(
             "follow.url excludes store.data and store.query_endpoint: a follower has its leader's dataset"
         )
+
+
+def _settings(config: Config) -> Iterator[tuple[str, Any]]:
+    """Each setting with its path."""
+    for section in fields(config):
+        table = getattr(config, section.name)
+        named = (
+            {f"{section.name}.{name}": each for name, each in table.items()}
+            if isinstance(table, dict)
+            else {}
+        )
+        for path, part in (named or {section.name: table}).items():
+            for setting in fields(part) if part else ():
+                yield f"{path}.{setting.name}", getattr(part, setting.name)
 
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -72,7 +90,11 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 def _check_network(config: Config) -> None:
     """Closed by default: strangers get in, and tokens cross the network in plain text, only where a setting says so."""
     security = config.security
-    plain = {"http.host": config.http.host, "websocket.host": config.websocket.host}
+    plain = {
+        "http.host": config.http.host,
+        "websocket.host": config.websocket.host,
+        "stream.host": config.stream.host,
+    }
     hosts = {**plain, "tls.host": config.tls.host} if config.tls.certificate else plain
     for path, host in hosts.items():
         if host in _LOOPBACK:

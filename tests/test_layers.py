@@ -18,7 +18,7 @@ VOCABULARY = (
     "broker.tokens",
     "broker.wire",
 )
-SETTINGS = ("broker.config", "broker.jpar", "broker.settings_checks")
+SETTINGS = ("broker.config", "broker.jpar", "broker.settings_checks", "broker.stream_checks")
 # Changes to texts, and what is read out of them.
 TEXTS = ("broker.complexity", "broker.guard", "broker.prologues", "broker.remote", "broker.texts")
 # From an update's text to its exact change.
@@ -42,6 +42,14 @@ STORE = ("broker.store", "broker.endpoint", "broker.threads", *TEXTS, *PLAN, *KE
 ARROWS: dict[str, tuple[str, ...]] = {
     "broker.app": ("broker", "gates", "spu"),
     "broker.ports": ("broker.config", "gates"),
+    "broker.streams": (
+        "broker.config",
+        "broker.ports",
+        "broker.rights",
+        "broker.scheduler",
+        "broker.security",
+        "gates",
+    ),
     "broker.admission": ("broker.config", "broker.security", "gates"),
     "broker.model": ("broker.rights",),
     "broker.rights": ("broker.errors", "broker.model"),
@@ -52,7 +60,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.wire": VOCABULARY,
     "broker.jpar": ("broker.errors",),
     "broker.config": ("broker.errors", "broker.jpar", "broker.settings_checks"),
-    "broker.settings_checks": ("broker.errors", "broker.config"),
+    "broker.settings_checks": ("broker.errors", "broker.config", "broker.stream_checks"),
+    "broker.stream_checks": ("broker.errors", "broker.config"),
     **dict.fromkeys(TEXTS, (*VOCABULARY, *SETTINGS, *TEXTS)),
     **dict.fromkeys(PLAN, (*VOCABULARY, *SETTINGS, *TEXTS, *PLAN)),
     "broker.store": (*VOCABULARY, *TEXTS, *PLAN, *KEPT, *SETTINGS, "broker.threads"),
@@ -109,6 +118,18 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "broker.security",
         *KEPT,
     ),
+    "gates.stream": (
+        *VOCABULARY,
+        "clients",
+        "gates",
+        "jsap",
+        "broker.config",
+        "broker.guard",
+        "broker.scheduler",
+        "broker.security",
+        "broker.stream_checks",
+        "broker.texts",
+    ),
     "jsap": VOCABULARY,
     "clients": (*VOCABULARY, "jsap"),
     "clients.cli_serve": (*VOCABULARY, "jsap", "broker.app", "broker.config"),
@@ -127,6 +148,7 @@ ASYNCIO = (
     "broker.answer",
     "broker.app",
     "broker.ports",
+    "broker.streams",
 )
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 

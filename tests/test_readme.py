@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -103,6 +104,25 @@ def test_the_python_example(fresh_broker):
     assert "23" in run.stdout.partition("+")[2]
 
 
+def test_the_stream_examples(shell, fresh_broker, tmp_path):
+    """Who follows sees what is published, from the command line and from Python."""
+    streams = fresh_broker.streams.rstrip("/")
+
+    def example(language, beginning):
+        return block(language, beginning).replace("http://localhost:8001", streams)
+
+    follower = shell(example("sh", "triplewire consume"))
+    (tmp_path / "consume.py").write_text(example("python", "StreamConsumer"))
+    (tmp_path / "publish.py").write_text(example("python", "StreamPublisher"))
+    python = shell("exec python3 -P consume.py")
+    wait_for(fresh_broker, lambda health: health["streams"]["consumers"] == 2)
+    finished(shell(example("sh", "triplewire publish")))
+    finished(shell("exec python3 -P publish.py"))
+    assert next_line(python, "21.5").startswith("kitchen")
+    assert next_line(python, "22.0").startswith("kitchen")
+    assert "21.5" in next_line(follower, "21.5")  # the end of the last item is no end of a line
+
+
 def test_the_profile_example(shell, tmp_path, fresh_broker):
     """The JSAP is well-formed, and a query of it can be followed."""
     here = block("json", "TEMPERATURES").replace(
@@ -156,11 +176,11 @@ def test_the_journals_commands(kept, tmp_path):
 
 
 def wait_for_subscription(broker) -> None:
-    import time
+    wait_for(broker, lambda health: health["subscriptions"] > 0)
 
-    import httpx
 
+def wait_for(broker, reached) -> None:
     deadline = time.monotonic() + 10
-    while httpx.get(f"{broker.http}/health").json()["subscriptions"] == 0:
-        assert time.monotonic() < deadline, "no subscription came"
+    while not reached(httpx.get(f"{broker.http}/health").json()):
+        assert time.monotonic() < deadline, "it did not come to that"
         time.sleep(0.05)

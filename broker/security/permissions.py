@@ -1,6 +1,6 @@
 """What each client may do: a TOML file of clients, groups and a default; conf/permissions.toml explains it.
 
-What is not there is not allowed: a client has the union of its own lines and those of its groups.  A client that is not
+What is not there is not allowed, but that the scopes publish and subscribe are good for all streams where none are named: a client has the union of its own lines and those of its groups.  A client that is not
 named, and is in no group that is, has the lines under [default].  Without a file everybody may do everything but
 administer.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from triplewire.broker.rights import Graphs
+    from triplewire.broker.rights import Graphs, Streams
 
 _log = logging.getLogger("triplewire.broker.security")
 
@@ -30,7 +30,7 @@ Granted: TypeAlias = tuple[frozenset[Scope], Rights]
 _NOTHING: Granted = (frozenset(), NONE)
 _WITHOUT_A_FILE: Granted = (frozenset(Scope) - {Scope.ADMIN}, ALL)
 _SCOPES = {scope.value: scope for scope in Scope}
-_GRANT = ("scopes", "read", "append", "write")
+_GRANT = ("scopes", "read", "append", "write", "publish", "follow")
 _KNOWN = 10_000  # unions that are kept, so that clients with the same groups share one
 
 
@@ -161,7 +161,11 @@ def _granted(table: Any, path: str, keys: Collection[str]) -> Granted:
         if scope not in _SCOPES:
             raise ConfigError(f"{path}.scopes: {scope!r} is no scope; there are {', '.join(_SCOPES)}")
     rights = Rights(
-        _graphs(table, "read", path), _graphs(table, "append", path), _graphs(table, "write", path)
+        _graphs(table, "read", path),
+        _graphs(table, "append", path),
+        _graphs(table, "write", path),
+        _streams(table, "publish", path, granted=Scope.PUBLISH.value in scopes),
+        _streams(table, "follow", path, granted=Scope.SUBSCRIBE.value in scopes),
     )
     return frozenset(_SCOPES[scope] for scope in scopes), rights
 
@@ -187,6 +191,18 @@ def _graphs(table: dict[str, Any], key: str, path: str) -> Graphs:
             raise ConfigError(f'{path}.{key}: "*" is all graphs: it stands alone')
         return None
     return frozenset(_graph(name, f"{path}.{key}") for name in names)
+
+
+def _streams(table: dict[str, Any], key: str, path: str, *, granted: bool) -> Streams:
+    """Lines that do not give the scope must not widen what others give: of a union, those are all."""
+    if key not in table:
+        return None if granted else frozenset()
+    names = _texts(table, key, path)
+    if "*" in names:
+        if len(names) > 1:
+            raise ConfigError(f'{path}.{key}: "*" is all streams: it stands alone')
+        return None
+    return frozenset(names)
 
 
 def _graph(name: str, path: str) -> str:

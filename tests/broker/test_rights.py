@@ -29,6 +29,16 @@ def test_rights_add_up():
     assert one | ALL == ALL
 
 
+def test_streams_are_rights_of_their_own():
+    """They add up as well, and say nothing of graphs."""
+    one, other = Rights(publish=frozenset({"a"}), follow=frozenset()), Rights(publish=frozenset({"b"}))
+    assert [(one | other).may_publish(name) for name in "abc"] == [True, True, False]
+    assert (one.may_follow("a"), (one | other).may_follow("a")) == (False, True)
+    assert ALL.may_publish("a") and ALL.may_follow("a")
+    assert not (NONE.may_publish("a") or NONE.may_follow("a"))
+    assert one == ALL, "of graphs they allow the same"
+
+
 def test_graphs_by_their_names():
     """A blank node's name is nobody's."""
     assert name_of(DefaultGraph()) == DEFAULT

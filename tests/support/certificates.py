@@ -63,6 +63,7 @@ class LocalAuthority:
             f"tls.key={self.key}",
             "tls.https_port=0",
             "tls.wss_port=0",
+            "tls.stream_port=0",
         )
         return tuple(part for setting in settings for part in ("--set", setting))
 

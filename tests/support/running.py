@@ -17,7 +17,8 @@ from pathlib import Path
 class RunningBroker:
     """`triplewire serve` on free ports; `http` is the base URL, `ws` the subscribe URL of the WebSocket port.
 
-    `https` and `wss` are the same over TLS, "" without a certificate.
+    `streams` is the base URL of the stream port.  `https`, `wss` and `streams_tls` are the same over TLS, "" without a
+    certificate.
     """
 
     process: subprocess.Popen[str]
@@ -27,6 +28,8 @@ class RunningBroker:
     lines: list[str] = field(default_factory=list)
     https: str = ""
     wss: str = ""
+    streams: str = ""
+    streams_tls: str = ""
 
     @classmethod
     def start(cls, *arguments: str, env: dict[str, str] | None = None, memory: bool = True) -> RunningBroker:
@@ -43,6 +46,8 @@ class RunningBroker:
             "--http-port",
             "0",
             "--ws-port",
+            "0",
+            "--stream-port",
             "0",
         ]
         command += ["--memory", *arguments] if memory else [*arguments]
@@ -63,11 +68,16 @@ class RunningBroker:
             raise RuntimeError(message)
         http = next(m.group() for line in lines if (m := re.search(r"http://[^/\s]+", line)))
         ws = next(m.group() for line in lines if (m := re.search(r"ws://\S+", line)))
-        https, wss = (
-            next((m.group() for line in lines if (m := re.search(pattern, line))), "")
-            for pattern in (r"https://[^/\s]+", r"wss://\S+")
+        https, wss, streams, streams_tls = (
+            next((m.group(1) for line in lines if (m := re.search(pattern, line))), "")
+            for pattern in (
+                r"^tls .*?(https://[^/\s]+)",
+                r"(wss://\S+)",
+                r"^streams .*?(http://[^/\s]+)",
+                r"^streams .*?(https://[^/\s]+)",
+            )
         )
-        return cls(process, http, ws, Path(log.name), lines, https, wss)
+        return cls(process, http, ws, Path(log.name), lines, https, wss, streams, streams_tls)
 
     @property
     def alive(self) -> bool:

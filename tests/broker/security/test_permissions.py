@@ -40,6 +40,7 @@ def test_the_shipped_example():
         True,
         False,
     )
+    assert (rights.may_publish("events"), rights.may_publish("other")) == (True, False)
     scopes, rights = permissions.of("gateway")
     assert scopes == {Scope.QUERY, Scope.SUBSCRIBE, Scope.UPDATE, Scope.PUBLISH}
     assert rights.may_read(DEFAULT)
@@ -63,6 +64,26 @@ def test_without_a_file_everybody_may_all_but_administer():
     assert permissions.of("anybody") == (set(Scope) - {Scope.ADMIN}, ALL)
     assert not permissions.lists("anybody")
     assert permissions.reread()
+
+
+def test_streams_may_be_named(permissions):
+    """Without a name the scope is good for all; lines without the scope widen nothing."""
+    given = permissions(
+        "[groups.p]\nscopes = ['publish']\npublish = ['a', 'b']\n"
+        "[groups.f]\nscopes = ['subscribe']\n"
+        "[clients.x]\ngroups = ['p']\n[clients.y]\ngroups = ['p', 'f']\n"
+        "[clients.z]\nscopes = ['publish', 'subscribe']\npublish = ['*']\nfollow = ['a']\n"
+        "[clients.w]\ngroups = ['p']\nscopes = ['publish']\npublish = ['c']\n"
+    )
+
+    def may(name):
+        rights = given.of(name)[1]
+        return rights.publish, rights.follow
+
+    assert may("x") == ({"a", "b"}, set())
+    assert may("y") == ({"a", "b"}, None)
+    assert may("z") == (None, {"a"})
+    assert may("w") == ({"a", "b", "c"}, set())
 
 
 def test_an_empty_file_allows_nothing(permissions):

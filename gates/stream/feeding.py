@@ -1,0 +1,112 @@
+"""From a stream into the store: what RDF items say becomes part of a graph, by updates like anybody else's.
+
+A publisher is answered when its items are in the stream.  They are stored after that, in their order, many in one
+update; a publisher that is faster than the store is refused with 503 once MOST_BEHIND items wait.  What the stream
+lets go of before it was stored, and what waits when the broker ends, is not stored.  Bodies that are not well-formed
+are counted, and are in the stream all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from triplewire.broker.errors import BrokerError, Overloaded
+from triplewire.broker.model import GraphEdit, GraphWrite
+from triplewire.broker.wire.documents import Document, to_ntriples
+
+from .feed_of import FeedOf
+from .following import Following
+from .looked import rdf_format
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from triplewire.broker.model import Updated
+    from triplewire.broker.wire.items import Item
+
+    from .entry import Entry
+    from .feed import Feed, Receipt
+
+log = logging.getLogger("triplewire.gates.stream")
+
+MOST_BEHIND = 1000
+_AT_ONCE = 100
+_AGAIN_S = 0.1
+_INLINE_BYTES = 16 * 1024
+
+
+class Writes(Protocol):
+    """Takes updates: the scheduler, or who forwards them."""
+
+    async def submit(self, request: GraphWrite, *, bulk: bool = False) -> Updated | None:
+        """See `Scheduler`."""
+
+
+class StoredFeed(FeedOf):
+    """A stream whose RDF items are added to the graph `graph` as well."""
+
+    def __init__(self, feed: Feed, graph: str, writes: Writes, nesting: int) -> None:
+        super().__init__(feed)
+        self.stored = 0  # items
+        self.failed = 0  # items whose body could not be read, or which the store refused
+        self._graph = graph
+        self._writes = writes
+        self._nesting = nesting
+        self._following = Following(feed, feed.history.last)
+        self._most_behind = min(MOST_BEHIND, max(1, feed.config.history_items // 2))
+
+    @property
+    def behind(self) -> int:
+        """How many items are in the stream and not yet looked at for the store."""
+        return self._following.behind
+
+    async def publish(self, items: Sequence[Item], publisher: str) -> Receipt:
+        """See `Feed`; Overloaded where the store is behind."""
+        if self.behind >= self._most_behind:
+            raise Overloaded(f"{self.behind} items of {self.name} wait to be stored")
+        return await self._feed.publish(items, publisher)
+
+    async def run(self) -> None:
+        """Store until the stream ends."""
+        async for entries in self._following.batches(_AT_ONCE):
+            texts = [text for entry in entries if (text := await self._text(entry))]
+            if texts and not await self._store(texts):
+                for text in texts:  # one of them is what the store does not take
+                    await self._store([text], last=True)
+
+    async def _text(self, entry: Entry) -> str:
+        """Its triples as N-Triples; none where it is not RDF."""
+        format_ = rdf_format(entry.item.syntax)
+        if format_ is None:
+            return ""
+        documents = [Document(entry.item.body, format_)]
+        try:
+            if len(entry.item.body) > _INLINE_BYTES:
+                return await asyncio.to_thread(to_ntriples, documents, self._graph, self._nesting)
+            return to_ntriples(documents, self._graph, self._nesting)
+        except BrokerError as error:
+            self._fail(entry.item.event_id, error)
+            return ""
+
+    async def _store(self, texts: list[str], *, last: bool = False) -> bool:
+        write = GraphWrite(GraphEdit.MERGE, self._graph, "".join(texts))
+        while True:
+            try:
+                await self._writes.submit(write)
+            except Overloaded:
+                if self.closed:
+                    return True
+                await asyncio.sleep(_AGAIN_S)
+            except BrokerError as error:
+                if last:
+                    self._fail("", error)
+                return False
+            else:
+                self.stored += len(texts)
+                return True
+
+    def _fail(self, event_id: str, error: BrokerError) -> None:
+        self.failed += 1
+        log.warning("! %s: an item was not stored: %.40s %.200s", self.name, event_id, error.description)

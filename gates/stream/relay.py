@@ -1,0 +1,115 @@
+"""A stream of another server, here: followed at its /priority, so that no hop adds a window to the delay.
+
+What comes is taken with the ids that it has, so what was had already is dropped, and an item that comes back to where it
+has been bears that stream's id and is dropped there: rings of relays come to rest.  Where a connection is lost, the other
+server is asked for what came after the last item; a stream that is kept remembers it over a restart, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from triplewire.broker.errors import ClientError, ConfigError
+from triplewire.clients.client_credentials import ClientCredentials
+from triplewire.clients.settings import ClientSettings
+from triplewire.clients.streams.addresses import followed_url, published_url
+from triplewire.clients.streams.consumer import AsyncStreamConsumer
+from triplewire.clients.streams.settings import StreamSettings
+
+from .joined_source import published
+
+if TYPE_CHECKING:
+    from triplewire.broker.config import PathsConfig, StreamConfig
+    from triplewire.clients.authorization import TokenSource
+    from triplewire.clients.streams.following import Gap
+
+    from .feed import Feed
+
+log = logging.getLogger("triplewire.gates.stream")
+
+_AGAIN_FIRST_S = 0.2
+_AGAIN_LONGEST_S = 60.0
+
+
+def followed(name: str, config: StreamConfig) -> str:
+    """The URL to follow.
+
+    Raises:
+        ConfigError: it is none of a stream.
+    """
+    try:
+        # Whichever of the stream's URLs was given, what is followed is /priority
+        return followed_url(published_url(config.url, "priority"))
+    except ValueError as error:
+        raise ConfigError(f"streams.{name}.url: {error}") from error
+
+
+class Relay:
+    """Feeds `into` from the stream at `into.config.url`."""
+
+    def __init__(self, into: Feed, paths: PathsConfig) -> None:
+        self.tries = 0  # how often it began to follow, or a lost connection was there again
+        self.gaps = 0
+        self.trouble = ""
+        self._into = into
+        self._url = followed(into.name, into.config)
+        self._settings = StreamSettings(ca_file=into.config.ca or None, backoff_longest_s=5.0)
+        self._tokens = _tokens(into.config, paths)
+
+    async def run(self) -> None:
+        """Until the stream ends, whatever becomes of the other server."""
+        wait_s = _AGAIN_FIRST_S
+        while not self._into.closed:
+            before = self._into.history.last
+            try:
+                await self._follow()
+            except ClientError as error:
+                self.trouble = str(error)
+                log.warning("! %s can't follow %s: %.300s", self._into.name, self._url, error)
+            wait_s = _AGAIN_FIRST_S if self._into.history.last > before else min(2 * wait_s, _AGAIN_LONGEST_S)
+            await asyncio.sleep(wait_s)
+
+    async def _follow(self) -> None:
+        async with AsyncStreamConsumer(
+            self._url,
+            settings=self._settings,
+            authorization=self._tokens,
+            last_seen=self._last(),
+            compressed=False,
+            commands=True,
+            on_gap=self._gap,
+            on_reconnect=self._connects,
+        ) as consumer:
+            self._connects()
+            async for items in consumer.batches():
+                await published(self._into, items, self._url)
+
+    def _last(self) -> str | None:
+        newest = None
+        for entry in self._into.history:
+            newest = entry
+        return newest.item.event_id if newest is not None else None
+
+    def _gap(self, gap: Gap) -> None:
+        self.gaps += 1
+        log.warning("! %s may have missed items after %.60s", self._into.name, gap.last_seen)
+
+    def _connects(self) -> None:
+        self.tries += 1
+        self.trouble = ""
+
+
+def _tokens(config: StreamConfig, paths: PathsConfig) -> TokenSource | None:
+    """The identity of this broker at the other, whose HTTP port is at `login`."""
+    if not config.identity:
+        return None
+    base = config.login.rstrip("/")
+    return ClientCredentials(
+        config.identity,
+        f"{base}{paths.register}",
+        f"{base}{paths.token}",
+        file=config.credentials or None,
+        settings=ClientSettings(ca_file=config.ca or None),
+    )

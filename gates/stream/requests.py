@@ -1,0 +1,174 @@
+"""A request on the stream port, read: what is asked for, in which form, from where on.
+
+The rules are Ztreamy's where a client could depend on them (facts 1.3 to 1.5), and more tolerant: a header that says
+nothing useful is as if it were not there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from triplewire.broker.errors import MalformedRequest, NotFound, Unauthorized
+
+from .forms import EVENTS, LDJSON, ZTREAMY, Form
+
+READ = ("GET", "HEAD", "OPTIONS")
+WRITE = ("POST", "OPTIONS")
+# What there is below a stream's name, and by which methods.
+ACCESSES = {
+    "stream": READ,
+    "compressed": READ,
+    "priority": READ,
+    "long-polling": READ,
+    "publish": WRITE,
+    "publish-cont": WRITE,
+}
+_OURS = frozenset({"last-seen", "past-events-limit", "non-blocking"})
+_MOST_PARAMETERS = 100
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750, 2.1: b64token
+_LIMIT = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+class Target(NamedTuple):
+    """A path: the stream's name, and the access below it."""
+
+    stream: str
+    access: str
+
+
+class Past(NamedTuple):
+    """From where on: behind the item `last_seen`, at most `limit` of what has been; see `History.replay`."""
+
+    last_seen: str | None
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest:
+    """The head of a request; names of headers are in lower case, several of one name joined by commas."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    version: str
+    keep_alive: bool
+
+    @property
+    def framed(self) -> bool:
+        """Whether the client knows chunks: HTTP/1.0 does not."""
+        return self.version != "1.0"
+
+    def target(self) -> Target:
+        """What is asked for.
+
+        Raises:
+            NotFound: nothing is ever at such a path.
+        """
+        name, _, access = unquote(self.path).removeprefix("/").partition("/")
+        if not name or access not in ACCESSES:
+            raise NotFound(f"there is nothing at {self.path:.200}; a stream is at /NAME/stream")
+        return Target(name, access)
+
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """Those of the URL.
+
+        Raises:
+            MalformedRequest: there are too many.
+        """
+        try:
+            pairs = parse_qsl(
+                self.query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS, errors="replace"
+            )
+        except ValueError as error:
+            raise MalformedRequest(f"the URL has more than {_MOST_PARAMETERS} parameters") from error
+        return tuple(pairs)
+
+    def conditions(self) -> tuple[tuple[str, str], ...]:
+        """The parameters that are not of the protocol: those of filters."""
+        return tuple(pair for pair in self.parameters() if pair[0] not in _OURS) if self.query else ()
+
+    def past(self) -> Past:
+        """What the client has seen.  A browser's Last-Event-ID is newer than the URL, which it repeats.
+
+        Raises:
+            NotFound: past-events-limit is not a number (facts 1.4 have 404).
+        """
+        given = dict(self.parameters()) if self.query else {}
+        limit = given.get("past-events-limit") or None
+        if limit is not None and _LIMIT.fullmatch(limit) is None:
+            raise NotFound(f"past-events-limit must be a number of items, not {limit:.40}")
+        seen = self.headers.get("last-event-id") or given.get("last-seen") or None
+        return Past(seen, None if limit is None else int(limit))
+
+    @property
+    def non_blocking(self) -> bool:
+        """Whether a long poll is to be answered at once."""
+        return dict(self.parameters()).get("non-blocking", "0") not in {"", "0"}
+
+    def form(self) -> Form:
+        """In which form a stream is asked for; Ztreamy's own where Accept names no other (a substring: facts 1.5)."""
+        accept = self.headers.get("accept", "")
+        if "application/x-ldjson" in accept:
+            return LDJSON
+        return EVENTS if "text/event-stream" in accept else ZTREAMY
+
+    @property
+    def takes_json(self) -> bool:
+        """Whether a long poll is answered with JSON."""
+        return "application/json" in self.headers.get("accept", "")
+
+    @property
+    def takes_deflate(self) -> bool:
+        """Whether a stream is to be compressed: the client likes it at least as much as identity, and says so."""
+        given = qualities(self.headers.get("accept-encoding", ""))
+        deflate = given.get("deflate", given.get("*", 0.0))
+        return deflate > 0 and deflate >= given.get("identity", 0.0)
+
+    @property
+    def takes_gzip(self) -> bool:
+        """The same of a long poll."""
+        given = qualities(self.headers.get("accept-encoding", ""))
+        wanted = given.get("gzip", given.get("*", 0.0))
+        return wanted > 0 and wanted >= given.get("identity", 0.0)
+
+    @property
+    def media_type(self) -> str:
+        """Of the body, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def token(self) -> str | None:
+        """The bearer token; None without one, also where the header is another scheme's.
+
+        Raises:
+            Unauthorized: the header says Bearer and has no token, or there are several.
+        """
+        scheme, _, token = self.headers.get("authorization", "").strip().partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        token = token.strip()
+        if _TOKEN.fullmatch(token) is None:
+            raise Unauthorized(
+                "the Authorization header must be Bearer and one token",
+                code="invalid_request",
+                challenge='Bearer error="invalid_request"',
+            )
+        return token
+
+
+def qualities(header: str) -> dict[str, float]:
+    """The codings of an Accept-Encoding header with their weights (RFC 9110, 12.5.3); what is none is passed over."""
+    found: dict[str, float] = {}
+    for part in header.split(","):
+        coding, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        weight = next((piece[2:].strip() for piece in parameters if piece.startswith("q=")), "1")
+        try:
+            quality = float(weight)
+        except ValueError:
+            continue
+        if coding and 0 <= quality <= 1:
+            found[coding] = quality
+    return found

@@ -1,0 +1,289 @@
+"""What passes of a stream, as a stream: a Feed of a Feed, one for all consumers that ask for the same.
+
+A selection is made when the first consumer comes, from what the stream keeps, and let go a while after the last has
+left, as those that lost their connection come back.  Its entries have the numbers that they have in the stream, with
+gaps.  An item is looked at once: its RDF is parsed for all filters together, and what passes is encoded once for all
+consumers, the stream's own among them.
+
+A filter is asked on the event loop.  One that takes more than a fifth of the time is ended, and refused for a while; to
+read an item's RDF counts for the filter that needs it first.  Nor may the making of selections take more than that.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from triplewire.broker.errors import Overloaded
+from triplewire.broker.wire.items import TEST_CONNECTION
+
+from .entry import Batch
+from .feed_of import FeedOf
+from .filters import filter_of
+from .history import History
+from .listeners import Listeners
+from .looked import Looked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from triplewire.broker.config import LimitsConfig, StreamGateConfig
+
+    from .entry import Entry
+    from .feed import Feed
+    from .filters import Filter
+
+log = logging.getLogger("triplewire.gates.stream")
+
+# How long a selection without consumers is kept, and one that took too long is refused.
+LINGER_S = 60.0
+_SHARE = 0.2  # of the time
+_ALLOWANCE_S = 1.0  # at once
+_LOOK_BACK_S = 0.5  # spent on what the stream keeps, the newest first, when a selection is made
+_JUST_NOW_S = 1.0  # who has asked for a selection listens by then
+
+
+class _Allowance:
+    """How much of the event loop's time something may take: a share, and so much at once; `with` measures it."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._left_s = _ALLOWANCE_S
+        self._at = clock()
+
+    def overspent(self) -> bool:
+        """Whether it has taken more."""
+        self._earn()
+        return self._left_s < 0
+
+    def __enter__(self) -> None:
+        self._earn()
+
+    def __exit__(self, *_: object) -> None:
+        now = self._clock()
+        self._left_s -= now - self._at
+        self._at = now
+
+    def _earn(self) -> None:
+        now = self._clock()
+        self._left_s = min(_ALLOWANCE_S, self._left_s + (now - self._at) * _SHARE)
+        self._at = now
+
+
+class Selection(FeedOf):
+    """What passes one filter, with the numbers that it has in the stream; what is published goes into the stream."""
+
+    def __init__(self, feed: Feed, chosen: Filter, clock: Callable[[], float]) -> None:
+        """`clock` tells seconds that do not go back."""
+        super().__init__(feed)
+        self.filter = chosen
+        self.idle_since = clock()
+        self._passed = History(feed.name, feed.config, feed.history.clock)
+        self._clock = clock
+        self._asking = _Allowance(clock)
+        self._seen = 0  # the number of the last entry that was looked at
+        self._waiting: set[int] = set()  # the numbers of those that passed and have not left
+        self._batches: Listeners[Batch] = Listeners()
+        self._entries: Listeners[Batch] = Listeners()
+        self._ends: Listeners[None] = Listeners()
+        self._ended = False
+        self._look_back()
+
+    @property
+    def history(self) -> History:
+        """What passes of that which the stream keeps."""
+        return self._passed
+
+    @property
+    def closed(self) -> bool:
+        """Whether it, or the stream, has ended."""
+        return self._ended or self._feed.closed
+
+    @property
+    def used(self) -> bool:
+        """Whether somebody listens."""
+        return bool(len(self._batches) or len(self._entries))
+
+    def listen(self, on_batch: Callable[[Batch], None]) -> Callable[[], None]:
+        """See `Feed`."""
+        return self._added(self._batches, on_batch)
+
+    def listen_now(self, on_entries: Callable[[Batch], None]) -> Callable[[], None]:
+        """See `Feed`."""
+        return self._added(self._entries, on_entries)
+
+    def when_closed(self, on_close: Callable[[], None]) -> Callable[[], None]:
+        """See `Feed`."""
+        return self._ends.add(lambda _: on_close())
+
+    def came(self, entries: Sequence[tuple[Entry, Looked]]) -> None:
+        """These were taken by the stream."""
+        passed = self._look(entries)
+        if passed:
+            self._passed.add(passed)
+            self._waiting.update(entry.number for entry in passed)
+            if len(self._entries):
+                self._entries.tell(Batch(self.name, tuple(passed)))
+
+    def leave(self, batch: Batch) -> None:
+        """These leave the stream together."""
+        waiting = self._waiting
+        passed = tuple(entry for entry in batch.entries if entry.number in waiting)
+        waiting.difference_update(entry.number for entry in passed)
+        if passed and len(self._batches):
+            self._batches.tell(batch if len(passed) == len(batch) else Batch(self.name, passed))
+
+    def overspent(self) -> bool:
+        """Whether the filter has taken more of the time than it may."""
+        return self._asking.overspent()
+
+    def end(self) -> None:
+        """Nothing comes any more."""
+        if not self._ended:
+            self._ended = True
+            self._ends.tell(None)
+
+    def _look(self, entries: Sequence[tuple[Entry, Looked]]) -> list[Entry]:
+        with self._asking:
+            passed = [
+                entry
+                for entry, looked in entries
+                if entry.number > self._seen
+                and (entry.item.command == TEST_CONNECTION or self.filter.passes(looked))
+            ]
+        if entries:
+            self._seen = max(self._seen, entries[-1][0].number)
+        return passed
+
+    def _look_back(self) -> None:
+        until = self._clock() + _LOOK_BACK_S
+        passed: list[Entry] = []
+        for entry in reversed(tuple(self._feed.history)):
+            if self.filter.passes(Looked(entry.item)):
+                passed.append(entry)
+            if self._clock() > until:
+                log.info("= a filter of %s was asked about a part of what is kept only", self.name)
+                break
+        self._passed.add(passed[::-1])
+        self._seen = self._feed.history.last
+        self._waiting.update(entry.number for entry in passed if entry.number > self._feed.sent)
+
+    def _added(self, listeners: Listeners[Batch], listener: Callable[[Batch], None]) -> Callable[[], None]:
+        forget = listeners.add(listener)
+
+        def end() -> None:
+            forget()
+            self.idle_since = self._clock()
+
+        return end
+
+
+class _Selected:
+    """The selections of one stream, which is listened to once for all of them."""
+
+    def __init__(self, feed: Feed, clock: Callable[[], float]) -> None:
+        self.feed = feed
+        self.selections: dict[str, Selection] = {}
+        self.refused: dict[str, float] = {}  # until when
+        self._clock = clock
+        self._seen = feed.history.last
+        self._unlisten = [
+            feed.listen_now(self._came),
+            feed.listen(self._left),
+            feed.when_closed(self._closed),
+        ]
+
+    def of(self, chosen: Filter) -> Selection | None:
+        """The selection; None where it is not there yet."""
+        now = self._clock()
+        self.refused = {key: until for key, until in self.refused.items() if until > now}
+        if chosen.key in self.refused:
+            raise Overloaded("the filter takes too long", code="filter_too_slow")
+        return self.selections.get(chosen.key)
+
+    def sweep(self, idle_s: float) -> None:
+        """Let go of those that nobody has listened to for so long."""
+        before = self._clock() - idle_s
+        for key, selection in tuple(self.selections.items()):
+            if not selection.used and selection.idle_since <= before:
+                del self.selections[key]
+
+    def close(self) -> None:
+        """Listen no longer."""
+        for unlisten in self._unlisten:
+            unlisten()
+
+    def _came(self, batch: Batch) -> None:
+        looked = [(entry, Looked(entry.item)) for entry in batch.entries if entry.number > self._seen]
+        if not looked:
+            return
+        self._seen = looked[-1][0].number
+        for key, selection in tuple(self.selections.items()):
+            selection.came(looked)
+            if selection.overspent():
+                log.warning("! a filter of %s takes too long and is ended: %.200s", self.feed.name, key)
+                del self.selections[key]
+                self.refused[key] = self._clock() + LINGER_S
+                selection.end()
+
+    def _left(self, batch: Batch) -> None:
+        self._came(batch)  # a sign of life comes with a batch only
+        for selection in tuple(self.selections.values()):
+            selection.leave(batch)
+        self.sweep(LINGER_S)
+
+    def _closed(self) -> None:
+        for selection in tuple(self.selections.values()):
+            selection.end()
+
+
+class Selections:
+    """What consumers ask for by parameters; at most stream.selections at the same time."""
+
+    def __init__(
+        self, config: StreamGateConfig, limits: LimitsConfig, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most = config.selections
+        self._limits = limits
+        self._clock = clock
+        self._making = _Allowance(clock)
+        self._streams: dict[Feed, _Selected] = {}
+
+    def __len__(self) -> int:
+        return sum(len(selected.selections) for selected in self._streams.values())
+
+    def of(self, feed: Feed, parameters: Iterable[tuple[str, str]]) -> Feed:
+        """What passes the filter in a URL's parameters; the stream itself where there is none.
+
+        Raises:
+            RequestError: a parameter is not as it should be.
+            Overloaded: there are stream.selections already, or this one took too long lately.
+        """
+        chosen = filter_of(parameters, self._limits)
+        if not chosen:
+            return feed
+        self._drop_closed()
+        selected = self._streams.get(feed)
+        if selected is None:
+            selected = self._streams[feed] = _Selected(feed, self._clock)
+        found = selected.of(chosen)
+        if found is None:
+            self._make_room()
+            with self._making:
+                found = selected.selections[chosen.key] = Selection(feed, chosen, self._clock)
+        return found
+
+    def _make_room(self) -> None:
+        if self._making.overspent():
+            raise Overloaded("too many different filters are asked for at the moment")
+        if len(self) < self._most:
+            return
+        for selected in self._streams.values():
+            selected.sweep(_JUST_NOW_S)
+        if len(self) >= self._most:
+            raise Overloaded(f"there are {len(self)} different filters (stream.selections)")
+
+    def _drop_closed(self) -> None:
+        for feed in [feed for feed in self._streams if feed.closed]:
+            self._streams.pop(feed).close()

@@ -1,0 +1,196 @@
+"""What is kept for those that come back: bounds, last-seen, and replays that many share."""
+
+from __future__ import annotations
+
+import pytest
+from support.stepped import ids, item
+
+from triplewire.broker.config import StreamConfig
+from triplewire.broker.wire.items import TEST_CONNECTION, command_item, encode_item
+from triplewire.gates.stream.entry import Entry
+from triplewire.gates.stream.history import History
+
+
+class Clock:
+    """Seconds since 1970, set by hand."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def history_of(count, clock=None, **settings):
+    """With the items e1, e2, ... of that many."""
+    history = History("events", StreamConfig(**settings), clock or Clock())
+    for number in range(1, count + 1):
+        history.add([Entry(number, item(f"e{number}"), history.clock())])
+    return history
+
+
+@pytest.mark.parametrize(
+    ("event_id", "limit", "expected"),
+    [
+        ("e2", None, ["e3", "e4", "e5"]),
+        ("e5", None, []),
+        ("unknown", None, ["e1", "e2", "e3", "e4", "e5"]),
+        ("e2", 2, ["e4", "e5"]),
+        ("e2", 10, ["e3", "e4", "e5"]),
+        ("unknown", 2, ["e4", "e5"]),
+        (None, 2, ["e4", "e5"]),
+        (None, 0, []),
+        ("e2", 0, []),
+        (None, None, []),
+    ],
+)
+def test_what_somebody_missed(event_id, limit, expected):
+    """As facts 1.4 have it: an unknown id stands for everything, a limit takes the newest."""
+    assert ids(history_of(5).after(event_id, limit)) == expected
+
+
+def test_only_up_to_a_number():
+    """The newest of those, where there is a limit, too."""
+    history = history_of(5)
+    assert ids(history.after("e1", upto=3)) == ["e2", "e3"]
+    assert ids(history.after(None, 1, upto=3)) == ["e3"]
+    assert ids(history.after("e4", upto=3)) == []
+
+
+def test_what_came_after_a_number():
+    """And whether something before it is not kept any more."""
+    history = history_of(5, history_items=3)
+    assert ids(history.since(4)) == ["e5"]
+    assert ids(history.since(0)) == ["e3", "e4", "e5"]
+    assert ids(history.since(2, upto=4)) == ["e3", "e4"]
+    assert (history.first, history.last) == (3, 5)
+
+
+def test_bounded_by_the_count():
+    """The oldest goes; its id is unknown then."""
+    history = history_of(10, history_items=4)
+    assert ids(history) == ["e7", "e8", "e9", "e10"]
+    assert not history.knows("e6")
+    assert history.knows("e7")
+    assert history.place("e7") == 7
+    assert ids(history.after("e6")) == ids(history)
+
+
+def test_bounded_by_the_bytes():
+    """As on the wire."""
+    size = len(encode_item(item("e1")))
+    history = history_of(9, history_bytes=3 * size)
+    assert ids(history) == ["e7", "e8", "e9"]
+    assert history.bytes == 3 * size
+
+
+def test_an_item_larger_than_the_bound_is_not_kept():
+    """The bound holds whatever comes, and what was there has gone."""
+    history = history_of(3, history_bytes=300)
+    history.add([Entry(4, item("large", b"x" * 1000), 0.0)])
+    assert len(history) == 0
+    assert history.bytes == 0
+    assert (history.first, history.last) == (5, 4)
+
+
+def test_bounded_by_the_age():
+    """Also where nothing new comes."""
+    clock = Clock()
+    history = history_of(2, clock, history_s=60.0)
+    clock.now += 59.0
+    history.add([Entry(3, item("e3"), clock.now)])
+    assert ids(history.after("e0")) == ["e1", "e2", "e3"]
+    clock.now += 2.0
+    assert ids(history.after("e0")) == ["e3"]
+    assert history.first == 3
+
+
+def test_no_bound_of_age():
+    """History of any age, unless told otherwise."""
+    clock = Clock()
+    history = history_of(2, clock)
+    clock.now += 1e9
+    assert ids(history.after("e0")) == ["e1", "e2"]
+
+
+def test_signs_of_life_are_not_kept():
+    """They have a number all the same (facts 1.2), and those that follow are found."""
+    history = history_of(2)
+    history.add([Entry(3, command_item(TEST_CONNECTION, "t"), 0.0), Entry(4, item("e4"), 0.0)])
+    assert not history.knows("t")
+    assert ids(history.after("e2")) == ["e4"]
+    assert ids(history.since(3)) == ["e4"]
+    assert history.last == 4
+
+
+def test_who_saw_a_sign_of_life_last_comes_back_there():
+    """It would get the whole history otherwise; of very old ones nothing is known any more."""
+    history = history_of(2)
+    history.add([Entry(3, command_item(TEST_CONNECTION, "t3"), 0.0), Entry(4, item("e4"), 0.0)])
+    assert ids(history.after("t3")) == ["e4"]
+    for number in range(5, 105):
+        history.add([Entry(number, command_item(TEST_CONNECTION, f"t{number}"), 0.0)])
+    assert ids(history.after("t104")) == []
+    assert ids(history.after("t3")) == ["e1", "e2", "e4"]
+    assert len(history._signs) < 20
+
+
+def test_all_who_come_back_at_the_same_moment_share_a_replay():
+    """Weakness 14: it is made and encoded once, however many there are, and whatever unknown id they bring."""
+    history = history_of(2000)
+    replays = {id(history.replay(f"gone-{number}")) for number in range(1000)}
+    assert len(replays) == 1
+    assert history.replay("gone").plain is history.replay("lost").plain
+    history.add([Entry(2001, item("e2001"), 0.0)])
+    assert history.replay("gone").last == 2001
+
+
+def test_replays_that_are_shared_are_few():
+    """What was asked for longest ago is let go of: each can be as large as the history."""
+    history = history_of(100)
+    first = history.replay("e1")
+    for number in range(2, 50):
+        history.replay(f"e{number}")
+    assert history.replay("e1") is not first
+    assert history.replay("e1") is history.replay("e1")
+
+
+def test_a_replay_is_let_go_of_when_another_item_comes_or_goes():
+    """Nobody asks for it again."""
+    clock = Clock()
+    history = history_of(3, clock, history_s=10.0)
+    history.replay("e1")
+    history.add([Entry(4, item("e4"), clock.now + 5)])
+    assert history._replays == {}
+    history.replay("e1")
+    clock.now += 11
+    history.expire()
+    assert history._replays == {}
+
+
+def test_an_id_that_is_there_twice():
+    """It stands for the newer one, also when the older one goes: nobody who adds is trusted to see to it."""
+    history = history_of(2, history_items=2)
+    history.add([Entry(3, item("e1"), 0.0)])
+    history.add([Entry(4, item("e4"), 0.0)])
+    assert history.place("e1") == 3
+    assert ids(history.after("e1")) == ["e4"]
+
+
+def test_it_goes_on_where_another_ended():
+    """After a restart, or as a copy; numbers go on where nothing is kept, too."""
+    copy = History("events", StreamConfig(history_items=3))
+    copy.restore([*history_of(5)], 7)
+    assert ids(copy) == ["e3", "e4", "e5"]
+    assert copy.last == 7
+    empty = History("events", StreamConfig())
+    empty.restore([], 9)
+    assert (empty.first, empty.last) == (10, 9)
+
+
+def test_what_has_gone_is_let_go_of():
+    """Memory is that of what is kept, within a factor of two."""
+    history = history_of(10_000, history_items=10)
+    assert len(history) == 10
+    assert len(history._entries) <= 21
+    assert len(history._places) == 10

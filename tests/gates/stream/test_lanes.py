@@ -1,0 +1,159 @@
+"""Consumers that do not read: bounded, never torn, and back as soon as they read again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+
+import pytest
+
+from .serving import on_uvloop, serving, until
+
+BODY = b"0123456789abcdef" * 4096  # 64 KiB, more than a socket takes of many
+
+
+async def slow(port, path, *headers):
+    """A consumer whose socket is small, and that is not read."""
+    consumer = await port.follow(path, *headers)
+    consumer.reader._transport.pause_reading()
+    return consumer
+
+
+async def fill(port, numbers):
+    for number in numbers:
+        await port.publish(number, body=b"%d" % number + BODY)
+        await until(lambda: port.stream.sent == port.stream.history.last)
+
+
+def fanouts(port):
+    return list(port.server._readers.values())
+
+
+def unread(port):
+    """The most that waits for one consumer."""
+    return max(
+        each.transport.get_write_buffer_size()
+        for fanout in fanouts(port)
+        for lane in fanout._lanes.values()
+        for each in [*lane._behind, *(some for audience in lane._audiences() for some in audience.all())]
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("/events/stream", "X: y"),
+        ("/events/compressed", "X: y"),
+        ("/events/priority", "X: y"),
+        ("/events/stream", "Accept: application/x-ldjson"),
+    ],
+)
+@on_uvloop
+async def test_who_does_not_read_is_left_out_and_misses_nothing(path, header):
+    """What is kept of the stream is sent when it reads again; it never sees half a chunk, or half an item."""
+    body = {"level": 1, "history_bytes": 1 << 30}
+    async with serving(body, gate={"unread_bytes": 300_000}) as port:
+        consumer, other = await slow(port, path, header), await port.follow(path, header)
+        reading = asyncio.create_task(_ids(other, 120, lines="ldjson" in header))
+        rng = random.Random(1)  # as the same bytes again and again would be nothing, compressed
+        for number in range(120):
+            await port.publish(number, body=rng.randbytes(40_000).hex().encode())
+            await until(lambda: port.stream.sent == port.stream.history.last)
+            assert unread(port) < 300_000 + 120_000
+        assert await reading == [str(number) for number in range(120)]
+        assert sum(fanout.skipped for fanout in fanouts(port)) > 0
+        consumer.reader._transport.resume_reading()
+        assert await _ids(consumer, 120, lines="ldjson" in header) == [str(n) for n in range(120)]
+        await port.publish("live")
+        assert await _ids(consumer, 1, lines="ldjson" in header) == ["live"]
+        assert not any(lane._behind for fanout in fanouts(port) for lane in fanout._lanes.values())
+
+
+async def _ids(consumer, count, *, lines=False):
+    if not lines:
+        return await consumer.ids(count)
+    found = []
+    while len(found) < count:
+        text = await consumer.text()
+        assert text.endswith(b"\r\n")
+        found += [json.loads(line)["Event-Id"] for line in text.splitlines()]
+    return found
+
+
+@on_uvloop
+async def test_what_is_not_kept_any_more_is_a_gap():
+    """The consumer sees it by the ids; what is kept, and what comes, it gets."""
+    async with serving({"history_items": 5}, gate={"unread_bytes": 100_000}) as port:
+        consumer = await slow(port, "/events/stream")
+        await fill(port, range(200))
+        consumer.reader._transport.resume_reading()
+        ids = [int(event_id) for event_id in await _until_last(consumer, "199")]
+        assert ids == sorted(set(ids))
+        assert ids[-5:] == [195, 196, 197, 198, 199]
+        assert len(ids) < 200
+
+
+async def _until_last(consumer, last):
+    found = []
+    while not found or found[-1] != last:
+        found += await consumer.ids(1)
+    return found
+
+
+@on_uvloop
+async def test_the_slow_are_cut_where_the_setting_says_so():
+    """stream.unread = "close": they come back with what they have seen."""
+    async with serving(gate={"unread_bytes": 100_000, "unread": "close"}) as port:
+        await slow(port, "/events/stream")
+        good = await port.follow()
+        reading = asyncio.create_task(good.ids(200))
+        await fill(port, range(200))
+        assert await reading == [str(number) for number in range(200)]
+        await until(lambda: port.server.consumers == 1)
+
+
+@on_uvloop
+async def test_a_long_history_is_given_as_fast_as_it_is_read():
+    """Piece by piece: what waits for one is never all of it."""
+    async with serving({"history_bytes": 1 << 30}, gate={"unread_bytes": 300_000}) as port:
+        await fill(port, range(300))
+        consumers = [await slow(port, "/events/stream?last-seen=none") for _ in range(3)]
+        assert unread(port) < 600_000
+        await fill(port, [300])
+        for consumer in consumers:
+            consumer.reader._transport.resume_reading()
+            assert await consumer.ids(301) == [str(number) for number in range(301)]
+
+
+@on_uvloop
+async def test_all_who_missed_the_same_share_its_bytes():
+    """A thousand that come back at the same moment cost one encoding (weakness 14)."""
+    async with serving() as port:
+        await port.publish(*range(50))
+        await until(lambda: port.stream.sent == 50)
+        for _ in range(20):
+            await port.follow("/events/compressed?last-seen=9")
+        (fanout,) = fanouts(port)
+        (lane,) = fanout._lanes.values()
+        assert len(lane._pieces) == 2  # what they missed, and that there is no more
+        assert len(lane._groups) == 1
+
+
+@on_uvloop
+async def test_nothing_stands_behind_the_end_of_a_response():
+    """Of one that has not read it while items go on: its response is whole, and ends."""
+    async with serving({"history_bytes": 1 << 30}, gate={"unread_bytes": 10_000_000}) as port:
+        consumer = await slow(port, "/events/stream")
+        await fill(port, range(80))
+        (fanout,) = fanouts(port)
+        (lane,) = fanout._lanes.values()
+        (served,) = (each for audience in lane._audiences() for each in audience.all())
+        assert served.paused
+        served.end()
+        await fill(port, range(80, 90))
+        consumer.reader._transport.resume_reading()
+        assert await consumer.ids(80) == [str(number) for number in range(80)]
+        assert await consumer.chunk() == b""
+        assert await consumer.reader.read() == b""
+        await until(lambda: not port.server.consumers)
