@@ -74,6 +74,9 @@ class Streams:
 
     async def close(self) -> None:
         """End all streams: what waits leaves, and what is to be stored is stored."""
+        self._server.refuse()
+        if self._workers is not None:
+            self._workers.refuse()
         await self._hub.close()
 
     def routes(self) -> APIRouter:

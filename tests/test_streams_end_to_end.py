@@ -13,9 +13,11 @@ import pytest
 from support.certificates import LocalAuthority
 from support.running import RunningBroker
 from support.secured import SecuredBroker
+from support.strict_consumer import StrictConsumer
 
 from triplewire.broker.wire.item_reader import ItemReader
 from triplewire.broker.wire.items import Item, encode_item
+from triplewire.clients.streams import StreamPublisher, new_item
 from triplewire.clients.streams.consumer import StreamConsumer
 
 READING = "@prefix sosa: <http://www.w3.org/ns/sosa/> . <urn:o{n}> sosa:madeBySensor <urn:s1> ; sosa:hasSimpleResult {n} ."
@@ -370,3 +372,38 @@ def test_a_relay_has_an_identity_where_it_must(tmp_path):
             assert sent.status_code == 200
             assert until(lambda: ids(kept(f"{broker.streams}/events"))) == ["e1"]
             assert httpx.get(f"{broker.http}/health").json()["streams"]["of"]["events"]["trouble"] == ""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_an_orderly_end_sends_nobody_away_for_good(workers):
+    """Whoever comes back before the port is closed is told 503, as published clients never come back after a 404."""
+    broker = RunningBroker.start("--stream-workers", workers)
+    with contextlib.ExitStack() as stack:
+        consumers = [
+            stack.enter_context(StrictConsumer(f"{broker.streams}/events/compressed", pace=0))
+            for _ in range(10)
+        ]
+        with StreamPublisher(f"{broker.streams}/events") as publisher:
+            publisher.publish(new_item("s", "text/plain", b"last"))
+        for consumer in consumers:
+            consumer.until(1)
+        assert broker.stop() == 0
+        assert [consumer.gave_up for consumer in consumers] == [None] * 10
+
+
+def test_a_body_that_would_end_its_readers_is_refused():
+    """And what came before it on the same request is taken where items are taken one by one."""
+    broker = RunningBroker.start()
+    try:
+        good, bad = (new_item("s", "text/n3", body) for body in (b"<urn:a> <urn:b> 1 .", b"<urn:a> nonsense"))
+        body = encode_item(good) + encode_item(bad)
+        for access, media, taken in (("publish", "ztreamy-event", 0), ("publish-cont", "ztreamy-stream", 1)):
+            answer = httpx.post(
+                f"{broker.streams}/events/{access}",
+                content=body,
+                headers={"Content-Type": f"application/{media}"},
+            )
+            assert (answer.status_code, "body" in answer.text) == (400, True)
+            assert httpx.get(f"{broker.http}/health").json()["streams"]["taken"] == taken
+    finally:
+        broker.stop()

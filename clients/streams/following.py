@@ -14,6 +14,7 @@ An item counts as had when more is asked for, or `done` is called: what was inte
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict, deque
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
     from .last_seen import LastSeenFile
     from .settings import StreamSettings
+
+logger = logging.getLogger("triplewire.clients")
 
 # Neither is in a history, and both tell of the connection only: what to do at its end is known without them.
 _OF_THE_CONNECTION = {TEST_CONNECTION, STREAM_FINISHED}
@@ -210,7 +213,7 @@ class Following:
         return Call("GET", self._url, params, headers, streamed=True)
 
     def _read(self, reply: Reply) -> FollowFlow:
-        reader = ItemReader(FOLLOWED)
+        reader = ItemReader(FOLLOWED, self._unfit)
         coding = Inflating(reply.headers.get("content-encoding", ""))
         while data := (yield Read(reply)):
             self._backoff.reset()
@@ -227,6 +230,10 @@ class Following:
                     raise self._misbehaved(reader.error)
             self._keep()
         # An item that was cut off at the end comes again.
+
+    def _unfit(self, error: ItemError) -> None:
+        """It would come again with every reconnection."""
+        logger.warning("= an item of %s is passed over: %s", self._url, error)
 
     def _misbehaved(self, error: ItemError) -> BrokerMisbehaved:
         return BrokerMisbehaved(f"{self._url} sends what is no stream of items: {error}")

@@ -10,6 +10,7 @@
       Closed    a stream has ended
       Changed   tokens are to be judged again
       Answer    to an Ask
+      Refuse    take nobody in any more: 503
       Stop      end your responses, and then yourself
 
 A message is a pickle behind its length, as both ends are the same program and of one user.  An item goes to each worker
@@ -81,6 +82,10 @@ class Closed(NamedTuple):
 
 class Changed(NamedTuple):
     """Something was revoked, or permissions are others."""
+
+
+class Refuse(NamedTuple):
+    """Take nobody in any more; what waits still leaves."""
 
 
 class Stop(NamedTuple):

@@ -121,7 +121,7 @@ class JoinedSource:
 
 async def published(into: Feed, items: Sequence[Item], publisher: str) -> None:
     """Have a stream take items of ours, if need be later; what it refuses is logged, and left out one by one."""
-    while not into.closed:
+    while items and not into.closed:
         try:
             await into.publish(items, publisher)
         except Overloaded:

@@ -6,9 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from triplewire.broker.errors import MalformedRequest, Overloaded, RequestTooLarge, UnsupportedMediaType
+from triplewire.broker.wire.item_bodies import check_body
 from triplewire.broker.wire.item_json import LineReader, decode_json
 from triplewire.broker.wire.item_reader import ItemReader
-from triplewire.broker.wire.items import PUBLISHED, ItemError, ItemLimits
+from triplewire.broker.wire.items import PUBLISHED, Item, ItemError, ItemLimits
 from triplewire.gates.http.inflating import Inflating
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class Publishing:
                 self._held.hold(len(data))
                 items += reader.feed(data)
             items += reader.finish()
+            for item in items:
+                check_body(item)
             if items:
                 await feed.publish(items, publisher)
         except ItemError as error:
@@ -126,14 +129,27 @@ class Publishing:
         reader = self._reader(request, continuous=True)
         try:
             async for data in self._inflated(request, body):
-                if items := reader.feed(data):
-                    await feed.publish(items, publisher)
+                await self._take(feed, reader.feed(data), publisher)
                 if reader.error is not None:
                     raise reader.error
-            if items := reader.finish():
-                await feed.publish(items, publisher)
+            await self._take(feed, reader.finish(), publisher)
         except ItemError as error:
             raise MalformedRequest(str(error)) from error
+
+    @staticmethod
+    async def _take(feed: Feed, items: list[Item], publisher: str) -> None:
+        """Those before one whose body would end its readers; raises ItemError for that one."""
+        wrong: ItemError | None = None
+        for number, item in enumerate(items):
+            try:
+                check_body(item)
+            except ItemError as error:
+                items, wrong = items[:number], error
+                break
+        if items:
+            await feed.publish(items, publisher)
+        if wrong is not None:
+            raise wrong
 
     def _reader(self, request: StreamRequest, *, continuous: bool) -> Reader:
         media_type = request.media_type

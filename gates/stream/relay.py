@@ -12,6 +12,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import ClientError, ConfigError
+from triplewire.broker.wire.item_bodies import check_body
+from triplewire.broker.wire.items import ItemError
 from triplewire.clients.client_credentials import ClientCredentials
 from triplewire.clients.settings import ClientSettings
 from triplewire.clients.streams.addresses import followed_url, published_url
@@ -22,6 +24,7 @@ from .joined_source import published
 
 if TYPE_CHECKING:
     from triplewire.broker.config import PathsConfig, StreamConfig
+    from triplewire.broker.wire.items import Item
     from triplewire.clients.authorization import TokenSource
     from triplewire.clients.streams.following import Gap
 
@@ -84,7 +87,16 @@ class Relay:
         ) as consumer:
             self._connects()
             async for items in consumer.batches():
-                await published(self._into, items, self._url)
+                await published(self._into, [item for item in items if self._fits(item)], self._url)
+
+    def _fits(self, item: Item) -> bool:
+        """Whether it would end none of those who follow here; what another server lets through is its own affair."""
+        try:
+            check_body(item)
+        except ItemError as error:
+            log.warning("! %s passes over an item of %s: %.200s", self._into.name, self._url, error)
+            return False
+        return True
 
     def _last(self) -> str | None:
         newest = None

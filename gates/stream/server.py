@@ -111,6 +111,10 @@ class StreamServer:
             self._unlisten = self._authority.listen(self._changed)
         return [listener.getsockname()[1] for listener in sockets]
 
+    def refuse(self) -> None:
+        """Take nobody in any more: 503, as clients go away for ever where there is no stream."""
+        self._closing = True
+
     async def close(self) -> None:
         """Take nobody in, and end all responses: clients come back with what they have seen."""
         self._closing = True
@@ -215,6 +219,8 @@ class StreamServer:
         return self._feed(target)
 
     def _feed(self, target: Target) -> Feed:
+        if self._closing:
+            raise ShuttingDown("the broker is ending")
         feed = self._feeds.get(target.stream)
         if feed is None or feed.closed:
             raise NotFound(f"there is no stream {target.stream:.100}")

@@ -35,6 +35,7 @@ from .channel import (
     Left,
     Opened,
     Ready,
+    Refuse,
     Stats,
     Stop,
 )
@@ -122,7 +123,7 @@ class Worker:
         self._server: StreamServer | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def _on_message(self, message: Any) -> None:  # noqa: C901 - one arm a message
+    def _on_message(self, message: Any) -> None:  # noqa: C901, PLR0912 - one arm a message
         match message:
             case Came(name, entries):
                 if name in self._feeds:
@@ -141,6 +142,9 @@ class Worker:
                 self._authority.changed()
             case Begin():
                 self._task = asyncio.get_running_loop().create_task(self._begin(message))
+            case Refuse():
+                if self._server is not None:
+                    self._server.refuse()
             case Stop():
                 self._task = asyncio.get_running_loop().create_task(self._stop())
             case _:

@@ -15,7 +15,20 @@ from typing import TYPE_CHECKING, Any
 from triplewire.broker.errors import NotFound
 from triplewire.broker.security.authority import Nobody
 
-from .channel import Authorize, Begin, Came, Changed, Closed, Left, Opened, Publish, Stop, Took, packed
+from .channel import (
+    Authorize,
+    Begin,
+    Came,
+    Changed,
+    Closed,
+    Left,
+    Opened,
+    Publish,
+    Refuse,
+    Stop,
+    Took,
+    packed,
+)
 from .sockets import listening
 from .worker_process import WorkerProcess, reap
 
@@ -100,6 +113,10 @@ class Workers:
             raise
         self._looking = asyncio.get_running_loop().create_task(self._look())
         return [held.getsockname()[1] for held in self._held]
+
+    def refuse(self) -> None:
+        """Have nobody taken in any more."""
+        self._tell(Refuse())
 
     async def close(self) -> None:
         """Have them end all responses, and end them."""
