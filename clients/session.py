@@ -155,7 +155,7 @@ class Session:
 
     @property
     def tokens(self) -> TokenSource:
-        """Where this session's tokens come from."""
+        """Where its tokens come from."""
         return self._bearer.source
 
     @property
