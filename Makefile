@@ -8,7 +8,7 @@ run: $(VENV)/run.ok           ## start the broker on its defaults
 	$(BIN)/triplewire serve
 
 test: $(VENV)/dev.ok          ## all tests
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: lint types test        ## what lands must pass
 

@@ -41,3 +41,24 @@ def shared():
     if not SHARED.is_dir():
         pytest.skip("the folder of outside test data is not beside this checkout")
     return SHARED
+
+
+# Files that take long, and mostly wait: whoever begins with them at the end waits alone.
+_LONG = (
+    "/stress/",
+    "/foreign/",
+    "/clients/streams/",
+    "_with_broker.py",
+    "_equivalence.py",
+    "end_to_end",
+    "/tests/test_",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Long files first; the order within each stays."""
+    items.sort(
+        key=lambda item: next(
+            (place for place, part in enumerate(_LONG) if part in str(item.path)), len(_LONG)
+        )
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -14,7 +14,7 @@ from triplewire.broker.rights import Access, Scope
 from triplewire.broker.wire.depth import json_of
 from triplewire.gates.oauth.answers import answer, answering
 
-from .directory import PATH
+from .directory import LD_JSON, PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +74,11 @@ class StreamAdministration:
         return Response(status_code=204)
 
 
+_LISTED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {LD_JSON: {"schema": {"type": "object"}}, "text/html": {"schema": {"type": "string"}}}}
+}
+
+
 def stream_routes(administration: StreamAdministration) -> APIRouter:
     """The routes for the FastAPI application."""
     router = APIRouter(tags=["streams"])
@@ -90,6 +95,7 @@ def stream_routes(administration: StreamAdministration) -> APIRouter:
                 name=f"streams_{serve.__name__}",
                 description=serve.__doc__,
                 response_model=None,
+                responses=_LISTED if method == "GET" else None,
                 include_in_schema=not prefix,
             )
     for prefix in ("", _SECURE):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .feed import Feed
 
 PATH = "/streams"
+LD_JSON = "application/ld+json"
 _SOURCES = 100  # are told of each stream
 _RECENT_S = 60.0
 _KEPT_S = 1.0  # what was found out about a stream is good for so long
@@ -77,9 +78,7 @@ class Directory:
             "dct:title": "Streams",
             "dcat:dataset": [_dataset(base, each) for each in told],
         }
-        return json.dumps(document, ensure_ascii=False, indent=1).encode(
-            "utf-8", "replace"
-        ), "application/ld+json"
+        return json.dumps(document, ensure_ascii=False, indent=1).encode("utf-8", "replace"), LD_JSON
 
     def _told(self, feed: Feed) -> dict[str, Any]:
         now = self._clock()

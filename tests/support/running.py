@@ -49,6 +49,8 @@ class RunningBroker:
             "0",
             "--stream-port",
             "0",
+            "--set",
+            "tls.stream_port=0",
         ]
         command += ["--memory", *arguments] if memory else [*arguments]
         process = subprocess.Popen(
