@@ -273,8 +273,9 @@ class Reader:
         else:
             context, given = Context("each", None, name), {name}
             part = self._group(element.group, context, given)
-            if name in part.mentioned:
-                # two things by one name, whose join is made at the end of the group
+            if name in part.mentioned or part.inner:
+                # Two things by one name, whose join is made at the end of the group; or a sub-SELECT, of whose rows
+                # Oxigraph leaves it unbound.
                 context, given = Context("each"), set()
                 part = self._group(element.group, context, given)
                 part.unsafe.add(name)
@@ -289,7 +290,8 @@ class Reader:
         found.certain |= part.certain
         found.visible |= part.visible
         if isinstance(name, str):
-            found.certain.add(name)
+            if not part.inner:
+                found.certain.add(name)
             found.visible.add(name)
             found.mentioned.add(name)
 

@@ -25,7 +25,7 @@ from support.query_strategies import (
 )
 from support.random_updates import NUMBERS, Updates, wishes
 
-from triplewire.broker.model import Update
+from triplewire.broker.model import Query, Update
 
 EXAMPLES = int(os.environ.get("TRIPLEWIRE_EXAMPLES", "80"))
 # What disagrees is made smaller by `shrunk`.
@@ -117,6 +117,20 @@ def test_many_queries_that_differ_in_constants(asked, steps, seed, union):
 def test_constants_in_all_their_forms(asked, steps, seed, union):
     """`1` and `01` are one term in the store, and numbers, dates and languages are written in many ways."""
     play(asked, steps, seed, union)
+
+
+def test_a_graph_s_name_around_a_sub_select():
+    """Oxigraph leaves it unbound where nothing else binds it, so it is no key."""
+    judged = Judged(TALLY)
+    inner = "{ SELECT DISTINCT * { ?s :p ?o } } OPTIONAL { ?s :q ?s }"
+    judged.take(Query(f"PREFIX : <http://example.org/> SELECT * {{ GRAPH ?g {{ {inner} }} }}"))
+    for text in (
+        "INSERT DATA { GRAPH :h { :m :p 'x' } }",
+        "INSERT DATA { GRAPH :h { :m :q :m } }",
+        "CLEAR ALL",
+    ):
+        judged.take(Update(f"PREFIX : <http://example.org/> {text}"))
+    judged.store.close()
 
 
 def test_there_was_enough_to_compare():
