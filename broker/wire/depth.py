@@ -16,7 +16,8 @@ from pyoxigraph import RdfFormat
 from triplewire.broker.errors import QueryTooComplex, RequestError
 from triplewire.broker.tokens import tokens
 
-_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)'  # one that never ends takes all the rest
+# One that never ends takes all the rest, also where that is in the middle of an escape: nobody scans it again.
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
 _JSON = re.compile(rf"{_STRING}|[\[{{]|[\]}}]".encode(), re.DOTALL)
 _MARKS = re.compile(rf"{_STRING}|[\[{{]|[\]}}]|,", re.DOTALL)
 # Of a message or a small document, whose sender has no reason for more: real ones have some dozens.

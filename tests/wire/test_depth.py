@@ -162,6 +162,7 @@ def test_an_encoding_that_nobody_knows_is_a_request_error():
     ("format_", "text"),
     [
         (RdfFormat.JSON_LD, "[]" * (LIMIT + 1) + '"' + '\\"' * 10_000),
+        (RdfFormat.JSON_LD, "[]" * (LIMIT + 1) + '"' + '\\"' * 10_000 + "\\"),
         (RdfFormat.TURTLE, "<< >>" * (LIMIT + 1) + ' "' + '\\"' * 10_000),
     ],
 )
@@ -217,6 +218,7 @@ def test_a_json_text_nests_so_deep(build):
         '["",' * 5_000_000,
         '""' * 8_000_000,
         '"' + r"\u0041" * 2_500_000,
+        '{"a":"' + r"\"" * 2_000_000 + "\\",  # it ends in the middle of an escape
         "]" * 16_000_000,
     ],
     ids=lambda text: text[:6],
