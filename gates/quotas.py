@@ -12,14 +12,13 @@ On the event loop only: nothing here waits, and there are no locks.
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import time
 from collections import Counter, OrderedDict
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 from triplewire.broker.errors import TooManyRequests
+from triplewire.broker.security.sites import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +30,6 @@ Opened: TypeAlias = Literal["queries", "subscriptions", "sockets"]
 # Of clients, and as many of addresses: those who have nothing open.
 KNOWN = 100_000
 _BURST_BYTES_S = 1.0  # so many seconds' bytes may come at once
-_IPV6_SITE = 64  # what one subscriber of a provider has for itself (RFC 6177)
 
 
 class Quotas:
@@ -282,17 +280,3 @@ class _Side:
         error = TooManyRequests(f"{self._whose} {over}")
         error.retry_after_s = max(1, math.ceil(wait_s))
         return error
-
-
-@lru_cache(maxsize=4096)
-def site_of(address: str) -> str:
-    """Who an address is: of IPv6 the first 64 bits, as one host has all of the rest; of IPv4 in IPv6 the IPv4 address."""
-    if ":" not in address:
-        return address
-    try:
-        parsed = ipaddress.IPv6Address(address)
-    except ValueError:
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(parsed), _IPV6_SITE), strict=False).network_address)

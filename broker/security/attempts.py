@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import time
 from collections import OrderedDict, deque
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import TooManyRequests
 
+from .sites import site_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 WINDOW_S = 60.0
 _ADDRESSES = 10_000
-# A household or a host has all addresses of a /64 (RFC 6177, 2): they count as one.
-_IPV6_PREFIX = 64
 
 
 class Attempts:
@@ -38,7 +37,7 @@ class Attempts:
         Raises:
             TooManyRequests: the address has failed too often; `retry_after_s` says when to come back.
         """
-        failures = self._failures.get(_holder(address))
+        failures = self._failures.get(site_of(address))
         if failures is None or len(failures) < self._limit:
             return
         wait_s = failures[0] + WINDOW_S - self._now()
@@ -54,22 +53,9 @@ class Attempts:
         """Something failed; the address that did so first is forgotten when there are too many."""
         if not self._limit:
             return
-        holder = _holder(address)
+        holder = site_of(address)
         failures = self._failures.setdefault(holder, deque(maxlen=self._limit))
         failures.append(self._now())
         self._failures.move_to_end(holder)
         while len(self._failures) > _ADDRESSES:
             self._failures.popitem(last=False)
-
-
-def _holder(address: str) -> str:
-    """What counts as one: an IPv4 address, also where it is written as IPv6, or an IPv6 network."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found.packed, _IPV6_PREFIX), strict=False))
-    return str(found)

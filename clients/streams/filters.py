@@ -22,24 +22,19 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-import pyoxigraph
-from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, Store, Triple
+from pyoxigraph import Quad, QueryBoolean, Store
 
-from triplewire.broker.errors import BrokerError
-from triplewire.broker.wire.depth import check_depth
+from triplewire.broker.errors import UnsupportedMediaType
+from triplewire.broker.wire.item_rdf import iris_of, quads_in
 from triplewire.broker.wire.items import Item
 from triplewire.broker.wire.media import rdf_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from pyoxigraph import BlankNode
+    from collections.abc import Iterable
 
 Filter: TypeAlias = Callable[[Item], bool]
 
 NAMES = ("source", "application", "event-type", "vocabulary", "triple", "ask")
-_NESTING = 100
-_BASE = "http://localhost/"
 _ANY = re.compile(r"(?<!\S)\*(?!\S)")
 
 
@@ -60,7 +55,7 @@ def of_types(*event_types: str) -> Filter:
 
 def with_vocabulary(*prefixes: str) -> Filter:
     """Items in whose RDF an IRI, a datatype's too, begins with one of these."""
-    return lambda item: any(iri.startswith(prefixes) for quad in quads_of(item) for iri in _iris(quad))
+    return lambda item: any(iri.startswith(prefixes) for quad in quads_of(item) for iri in iris_of(quad))
 
 
 def with_triple(pattern: str) -> Filter:
@@ -163,20 +158,6 @@ def quads_of(item: Item) -> tuple[Quad, ...]:
 
 def _read(item: Item) -> tuple[Quad, ...]:
     try:
-        format_ = rdf_format(item.syntax)
-        check_depth(item.body, format_, _NESTING)
-        return tuple(pyoxigraph.parse(item.body, format=format_, base_iri=_BASE))
-    except (BrokerError, ValueError, SyntaxError):  # SyntaxError is what Oxigraph raises
+        return quads_in(item.body, rdf_format(item.syntax))
+    except UnsupportedMediaType:
         return ()
-
-
-def _iris(quad: Quad) -> Iterator[str]:
-    ahead: list[NamedNode | BlankNode | Literal | Triple] = [quad.subject, quad.predicate, quad.object]
-    while ahead:
-        term = ahead.pop()
-        if isinstance(term, NamedNode):
-            yield term.value
-        elif isinstance(term, Literal):
-            yield term.datatype.value
-        elif isinstance(term, Triple):
-            ahead += [term.subject, term.predicate, term.object]

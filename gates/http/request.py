@@ -15,11 +15,11 @@ from triplewire.broker.errors import (
     DeadlineExceeded,
     MalformedRequest,
     RequestTooLarge,
-    Unauthorized,
     UnsupportedMediaType,
 )
 from triplewire.broker.rights import OPEN
 from triplewire.broker.wire.media import essence, parameter
+from triplewire.gates.bearer import bearer_of
 
 from .escapes import PIECE, REST_S, unescaped
 from .inflating import Inflating
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 FORM = "application/x-www-form-urlencoded"
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750, 2.1: b64token
 _HOST = re.compile(r"[A-Za-z0-9._~%:\[\]-]+")
 _MAX_FIELDS = 1000
 _BULK = re.compile(r"(?:^|,)\s*u=[567]\s*(?:,|;|$)")
@@ -94,25 +93,8 @@ class HttpRequest:
         return ", ".join(found) if found else None
 
     def token(self) -> str | None:
-        """The bearer token (RFC 6750, 2.1); None without one, also where the header is another scheme's.
-
-        Raises:
-            Unauthorized: the header says Bearer and has no token, or there are several.
-        """
-        given = self.header("authorization")
-        if given is None:
-            return None
-        scheme, _, token = given.strip().partition(" ")
-        if scheme.lower() != "bearer":
-            return None
-        token = token.strip()
-        if _TOKEN.fullmatch(token) is None:
-            raise Unauthorized(
-                "the Authorization header must be Bearer and one token",
-                code="invalid_request",
-                challenge='Bearer error="invalid_request"',
-            )
-        return token
+        """See `bearer_of`.  Raises Unauthorized."""
+        return bearer_of(self.header("authorization"))
 
     @property
     def is_bulk(self) -> bool:

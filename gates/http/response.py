@@ -90,17 +90,8 @@ class HttpResponse:
 
     async def error(self, error: BrokerError) -> None:
         """SEPA's flat error object, with the status as HTTP's."""
-        headers: list[tuple[str, str]] = []
-        if isinstance(error, Overloaded):
-            headers.append(("Retry-After", str(error.retry_after_s)))
-        if isinstance(error, MethodNotAllowed):
-            headers.append(("Allow", ", ".join(error.allow)))
-        if isinstance(error, Unauthorized):
-            headers.append(("WWW-Authenticate", error.challenge))
-        if isinstance(error, Forbidden) and error.code == "insufficient_scope":  # RFC 6750, 3
-            headers.append(("WWW-Authenticate", 'Bearer error="insufficient_scope"'))
         body = encode_failure(Failure(error.code, error.status, error.description))
-        await self.send(error.status, JSON_TYPE, utf8(body), headers)
+        await self.send(error.status, JSON_TYPE, utf8(body), error_headers(error))
 
     async def _write(self, body: bytes) -> None:
         self._unframed(len(body))
@@ -111,6 +102,19 @@ class HttpResponse:
         unframed = self._request.scope.get("extensions", {}).get("triplewire.unframed")
         if unframed is not None:
             unframed(size)
+
+
+def error_headers(error: BrokerError) -> list[tuple[str, str]]:
+    """What tells a client how to go on: when, by which methods, with which token."""
+    if isinstance(error, Overloaded):
+        return [("Retry-After", str(error.retry_after_s))]
+    if isinstance(error, MethodNotAllowed):
+        return [("Allow", ", ".join(error.allow))]
+    if isinstance(error, Unauthorized):
+        return [("WWW-Authenticate", error.challenge)]
+    if isinstance(error, Forbidden) and error.code == "insufficient_scope":  # RFC 6750, 3
+        return [("WWW-Authenticate", 'Bearer error="insufficient_scope"')]
+    return []
 
 
 def cors(request: HttpRequest) -> list[tuple[str, str]]:

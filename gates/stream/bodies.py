@@ -6,15 +6,13 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
+from triplewire.gates.http.request import ClientGone
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 # What may have come and not been read; beyond, the socket is not read.
 AHEAD_BYTES = 256 * 1024
-
-
-class ClientGone(Exception):
-    """The client hung up before its request was whole."""
 
 
 class Body:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-import pyoxigraph
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, Triple
+from pyoxigraph import Quad, RdfFormat, Store
 
-from triplewire.broker.errors import BrokerError
-from triplewire.broker.wire.depth import check_depth
+from triplewire.broker.wire.item_rdf import iris_of, quads_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pyoxigraph import BlankNode
+    from collections.abc import Mapping
 
     from triplewire.broker.wire.items import Item
 
@@ -33,8 +29,6 @@ RDF_SYNTAXES: Mapping[str, RdfFormat] = types.MappingProxyType(
 )
 # A filter is asked on the event loop: reading more than this would be felt by all others.
 MOST_BYTES = 256 * 1024
-_NESTING = 100
-_BASE = "http://localhost/"
 
 
 def rdf_format(syntax: str) -> RdfFormat | None:
@@ -64,7 +58,7 @@ class Looked:
     def iris(self) -> frozenset[str]:
         """The IRIs in it, those of datatypes as well."""
         if self._iris is None:
-            self._iris = frozenset(iri for quad in self.quads for iri in _iris(quad))
+            self._iris = frozenset(iri for quad in self.quads for iri in iris_of(quad))
         return self._iris
 
     @property
@@ -76,24 +70,8 @@ class Looked:
         return self._store
 
 
-def _parsed(item: Item) -> list[Quad]:
+def _parsed(item: Item) -> tuple[Quad, ...]:
     format_ = rdf_format(item.syntax)
     if format_ is None or len(item.body) > MOST_BYTES:
-        return []
-    try:
-        check_depth(item.body, format_, _NESTING)
-        return list(pyoxigraph.parse(item.body, format=format_, base_iri=_BASE))
-    except (BrokerError, ValueError, SyntaxError):  # SyntaxError is what Oxigraph raises
-        return []
-
-
-def _iris(quad: Quad) -> Iterator[str]:
-    ahead: list[NamedNode | BlankNode | Literal | Triple] = [quad.subject, quad.predicate, quad.object]
-    while ahead:
-        term = ahead.pop()
-        if isinstance(term, NamedNode):
-            yield term.value
-        elif isinstance(term, Literal):
-            yield term.datatype.value
-        elif isinstance(term, Triple):
-            ahead += [term.subject, term.predicate, term.object]
+        return ()
+    return quads_in(item.body, format_)

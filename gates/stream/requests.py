@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from triplewire.broker.errors import MalformedRequest, NotFound, Unauthorized
+from triplewire.broker.errors import MalformedRequest, NotFound
+from triplewire.broker.wire.media import essence
+from triplewire.gates.bearer import bearer_of
 
 from .forms import EVENTS, LDJSON, ZTREAMY, Form
 
@@ -28,7 +30,6 @@ ACCESSES = {
 }
 _OURS = frozenset({"last-seen", "past-events-limit", "non-blocking"})
 _MOST_PARAMETERS = 100
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")  # RFC 6750, 2.1: b64token
 _LIMIT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
@@ -138,25 +139,11 @@ class StreamRequest:
     @property
     def media_type(self) -> str:
         """Of the body, without parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return essence(self.headers.get("content-type"))
 
     def token(self) -> str | None:
-        """The bearer token; None without one, also where the header is another scheme's.
-
-        Raises:
-            Unauthorized: the header says Bearer and has no token, or there are several.
-        """
-        scheme, _, token = self.headers.get("authorization", "").strip().partition(" ")
-        if scheme.lower() != "bearer":
-            return None
-        token = token.strip()
-        if _TOKEN.fullmatch(token) is None:
-            raise Unauthorized(
-                "the Authorization header must be Bearer and one token",
-                code="invalid_request",
-                challenge='Bearer error="invalid_request"',
-            )
-        return token
+        """See `bearer_of`.  Raises Unauthorized."""
+        return bearer_of(self.headers.get("authorization"))
 
 
 def qualities(header: str) -> dict[str, float]:

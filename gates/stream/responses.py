@@ -12,9 +12,10 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from triplewire.broker.errors import Forbidden, MethodNotAllowed, Overloaded, Unauthorized
+from triplewire.broker.errors import Overloaded
 from triplewire.broker.model import Failure
 from triplewire.broker.wire.subscribe import encode_failure, utf8
+from triplewire.gates.http.response import JSON_TYPE, error_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-JSON_TYPE = "application/json; charset=utf-8"
 # On all answers: pages of any origin may read them, and must not take them for scripts.
 _ALWAYS = b"Access-Control-Allow-Origin: *\r\nX-Content-Type-Options: nosniff\r\n"
 _EXPOSED = "Location, Retry-After, Content-Encoding, WWW-Authenticate"
@@ -75,17 +75,8 @@ def whole(  # noqa: PLR0913 - the parts of a response
 
 def failure(error: BrokerError, *, keep_alive: bool = True, head_only: bool = False) -> bytes:
     """SEPA's flat error object.  Whatever means "not now" is a 503: after a 4xx, clients never come back (facts 1.9)."""
-    status, headers = error.status, []
-    if isinstance(error, Overloaded):
-        status = 503
-        headers.append(("Retry-After", str(error.retry_after_s)))
-    if isinstance(error, MethodNotAllowed):
-        headers.append(("Allow", ", ".join(error.allow)))
-    if isinstance(error, Unauthorized):
-        headers.append(("WWW-Authenticate", error.challenge))
-    if isinstance(error, Forbidden) and error.code == "insufficient_scope":  # RFC 6750, 3
-        headers.append(("WWW-Authenticate", 'Bearer error="insufficient_scope"'))
-    headers.append(("Access-Control-Expose-Headers", _EXPOSED))
+    status = 503 if isinstance(error, Overloaded) else error.status
+    headers = [*error_headers(error), ("Access-Control-Expose-Headers", _EXPOSED)]
     body = utf8(encode_failure(Failure(error.code, status, error.description)))
     return whole(status, body, JSON_TYPE, headers, keep_alive=keep_alive, head_only=head_only)
 

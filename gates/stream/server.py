@@ -20,8 +20,8 @@ from triplewire.broker.errors import (
     ShuttingDown,
 )
 from triplewire.broker.rights import Scope
+from triplewire.gates.http.request import ClientGone
 
-from .bodies import ClientGone
 from .fanout import Fanout
 from .lanes import LaneKey
 from .lapses import Lapses

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from triplewire.broker.config import LimitsConfig
 from triplewire.broker.errors import TooManyRequests
-from triplewire.gates.quotas import Holdings, Quotas, site_of
+from triplewire.gates.quotas import Holdings, Quotas
 
 FEW = replace(
     LimitsConfig(),
@@ -243,23 +243,6 @@ def test_who_was_heard_of_last_is_not_forgotten(clock):
     quotas.request("c", None)
 
     refused(quotas.request, "a", None)
-
-
-@pytest.mark.parametrize(
-    ("address", "site"),
-    [
-        (HERE, HERE),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ("2001:db8:1:2::", "2001:db8:1:2::"),
-        ("::1", "::"),
-        ("::ffff:192.0.2.1", HERE),
-        ("fe80::1%eth0", "fe80::"),
-        ("no:address", "no:address"),
-    ],
-)
-def test_an_ipv6_address_is_its_site(address, site):
-    """A host has 2^64 of them."""
-    assert site_of(address) == site
 
 
 @given(st.lists(st.floats(0, 1), max_size=200), st.integers(1, 20), st.integers(1, 50))

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from triplewire.gates.stream.bodies import AHEAD_BYTES, Body, ClientGone
+from triplewire.gates.http.request import ClientGone
+from triplewire.gates.stream.bodies import AHEAD_BYTES, Body
 
 
 class Transport:
