@@ -27,7 +27,7 @@ from .restriction import NOWHERE, only_named
 from .rights import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyoxigraph
 
@@ -293,15 +293,13 @@ class _Rehearsal:
         default, named = operation.using, operation.using_named
         if operation.seen is not None:
             if DefaultGraph() in operation.seen.default:  # which USING has no name for
-                return [], self._only_named(operation, operation.seen.named)
+                base_iri = self._options["base_iri"]
+                return [], only_named(operation.where, operation.prologue, base_iri, operation.seen.named)
             default = tuple(graph for graph in operation.seen.default if isinstance(graph, NamedNode))
             default, named = default or (NOWHERE,), operation.seen.named
         return [f"USING {graph}" for graph in default] + [
             f"USING NAMED {graph}" for graph in named
         ], operation.where
-
-    def _only_named(self, operation: Modify, named: Iterable[NamedNode]) -> str:
-        return only_named(operation.where, operation.prologue, self._options["base_iri"], named)
 
 
 def _noted_names(operation: Operation) -> tuple[str, ...]:

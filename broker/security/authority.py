@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from triplewire.broker.rights import Access
 
 
-class Authority(Protocol):
+class Judge(Protocol):
     """Judges tokens; on the event loop only."""
 
     def known(self, token: str) -> Access | None:
@@ -28,13 +28,27 @@ class Authority(Protocol):
         """
         ...
 
+    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called when something was revoked or permissions are others; what is returned ends that."""
+        ...
+
+
+class Authority(Judge, Protocol):
+    """A judge that can tell what became of what it said."""
+
     def still(self, access: Access) -> Access | None:
         """The same by what is known now: None where its token has expired or was revoked; scopes and rights may differ."""
         ...
 
-    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Have `changed` called when something was revoked or permissions are others; what is returned ends that."""
-        ...
+
+async def access_of(judge: Judge, token: str | None) -> Access:
+    """What a token is good for: by what is known, without asking anybody, where it can be.
+
+    Raises:
+        Unauthorized, Overloaded: see `Judge.access`.
+    """
+    known = judge.known(token) if token is not None else None
+    return known if known is not None else await judge.access(token)
 
 
 class Revocations(Protocol):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from triplewire.broker.errors import BrokerError, EngineError
 from triplewire.broker.rights import Scope
+from triplewire.broker.security.authority import access_of
 from triplewire.gates.quotas import Quotas
 
 from .request import ClientGone, HttpRequest
@@ -148,9 +149,7 @@ class Router:
         return False
 
     async def _access(self, request: HttpRequest) -> Access:
-        token = request.token()
-        known = self._authority.known(token) if token is not None else None
-        return known if known is not None else await self._authority.access(token)
+        return await access_of(self._authority, request.token())
 
 
 def _with_cors(request: HttpRequest) -> Send:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
-from triplewire.broker.errors import BrokerError, EngineError, Overloaded, Unauthorized
+from triplewire.broker.errors import BrokerError, EngineError
 from triplewire.broker.model import Failure
 from triplewire.broker.wire.subscribe import encode_failure
-from triplewire.gates.http.response import JSON_TYPE
+from triplewire.gates.http.response import JSON_TYPE, error_headers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -45,11 +45,7 @@ def token_answer(grant: Grant, status: int) -> Response:
 
 def refusal(error: BrokerError) -> Response:
     """An error, with what its status asks for in the headers."""
-    headers = {"Content-Type": JSON_TYPE, "Cache-Control": NO_STORE}
-    if isinstance(error, Overloaded):
-        headers["Retry-After"] = str(error.retry_after_s)
-    if isinstance(error, Unauthorized):
-        headers["WWW-Authenticate"] = error.challenge
+    headers = {"Content-Type": JSON_TYPE, "Cache-Control": NO_STORE, **dict(error_headers(error))}
     body = encode_failure(Failure(error.code, error.status, error.description))
     return Response(body.encode("utf-8", "backslashreplace"), error.status, headers)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from triplewire.broker.errors import BrokerError, Overloaded
 from triplewire.broker.rights import OPEN, Scope
@@ -13,21 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from triplewire.broker.rights import Access
+    from triplewire.broker.security.authority import Judge
 
     from .consumers import Consumer
-
-
-class Judge(Protocol):
-    """What the stream port needs of an `Authority`."""
-
-    def known(self, token: str) -> Access | None:
-        """See `Authority`."""
-
-    async def access(self, token: str | None) -> Access:
-        """See `Authority`."""
-
-    def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """See `Authority`."""
 
 
 class _Held(NamedTuple):

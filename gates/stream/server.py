@@ -20,6 +20,7 @@ from triplewire.broker.errors import (
     ShuttingDown,
 )
 from triplewire.broker.rights import Scope
+from triplewire.broker.security.authority import access_of
 from triplewire.gates.http.request import ClientGone
 
 from .fanout import Fanout
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 
     from triplewire.broker.config import LimitsConfig, StreamGateConfig
     from triplewire.broker.rights import Access
+    from triplewire.broker.security.authority import Judge
 
     from .bodies import Body
     from .consumers import Consumer
     from .feed import Feed
-    from .lapses import Judge
     from .requests import StreamRequest, Target
 
     # Feeds by what a URL's parameters choose of them.
@@ -202,9 +203,7 @@ class StreamServer:
         return whole(200, keep_alive=connection.may_stay)
 
     async def _access(self, request: StreamRequest) -> Access:
-        token = request.token()
-        known = self._authority.known(token) if token is not None else None
-        return known or await self._authority.access(token)
+        return await access_of(self._authority, request.token())
 
     def _followed(self, access: Access, target: Target) -> Feed:
         access.need(Scope.SUBSCRIBE)

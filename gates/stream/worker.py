@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from triplewire.broker.rights import Access
+    from triplewire.broker.security.authority import Judge
 
-    from .lapses import Judge
     from .requests import StreamRequest
 
 _log = logging.getLogger("triplewire.gates.stream.worker")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from triplewire.broker.errors import BrokerError, Overloaded
 from triplewire.broker.model import Failure, Subscribe, Unsubscribe
 from triplewire.broker.rights import Scope
+from triplewire.broker.security.authority import access_of
 from triplewire.broker.wire.subscribe import (
     MessageError,
     Renewed,
@@ -105,9 +106,7 @@ class Session:
         self.outbox.finish()
 
     async def _carry_out(self, said: ClientMessage, size: int) -> None:
-        token = said.authorization
-        known = self._authority.known(token) if token is not None else None
-        access = known if known is not None else await self._authority.access(token)
+        access = await access_of(self._authority, said.authorization)
         self.is_known = True
         self._held.message(access.client, size)
         access.need(Scope.SUBSCRIBE)
