@@ -38,12 +38,12 @@ $(VENV)/run.ok: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/dev.ok: pyproject.toml requirements.lock | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,mqtt]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,mqtt,spark]'
 	@touch $@ $(VENV)/run.ok
 
 lock:                         ## the newest versions that fit pyproject.toml
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/pip install --quiet --disable-pip-version-check --editable '.[dev,mqtt]'
+	build/lock/bin/pip install --quiet --disable-pip-version-check --editable '.[dev,mqtt,spark,bench]'
 	build/lock/bin/pip freeze --exclude-editable | sort -f > requirements.lock
 
 clean:

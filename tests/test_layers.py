@@ -136,6 +136,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "clients.cli_explain": (*VOCABULARY, "clients", "broker.config", "spu"),
     "clients.cli_journal": (*VOCABULARY, "broker.journal"),
     "clients.cli_load": (*VOCABULARY, "jsap", "clients", "broker.dataset"),
+    "clients.historic": (*VOCABULARY, "clients", "broker.dataset", "broker.journal"),
     "conf": (*VOCABULARY, "jsap", "clients"),
 }
 ASYNCIO = (
