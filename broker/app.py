@@ -286,8 +286,8 @@ async def running(config: Config) -> AsyncIterator[Running]:
 async def _kept(store: Store, config: JournalConfig) -> AsyncIterator[None]:
     """What happens in the background: syncing in time, even while the rest takes its time."""
     tasks = [
-        asyncio.create_task(_every(config.fsync_s, store.sync)),
-        asyncio.create_task(_every(_KEEP_S, store.keep)),
+        asyncio.create_task(_every(config.fsync_s, store.is_sync_due, store.sync)),
+        asyncio.create_task(_every(_KEEP_S, store.is_keep_due, store.keep)),
     ]
     try:
         yield
@@ -296,11 +296,12 @@ async def _kept(store: Store, config: JournalConfig) -> AsyncIterator[None]:
             task.cancel()
 
 
-async def _every(seconds: float, work: Callable[[], None]) -> None:
+async def _every(seconds: float, due: Callable[[], bool], work: Callable[[], None]) -> None:
     while True:
         await asyncio.sleep(seconds)
         try:
-            await asyncio.to_thread(work)
+            if due():
+                await asyncio.to_thread(work)
         except StoreError:
             log.exception("! in the background")
 

@@ -205,8 +205,16 @@ class EndpointStore:
     def sync(self) -> None:
         """The endpoint keeps its own promises."""
 
+    def is_sync_due(self) -> bool:
+        """See `sync`."""
+        return False
+
     def keep(self) -> None:
         """Nothing is kept here."""
+
+    def is_keep_due(self) -> bool:
+        """See `keep`."""
+        return False
 
     def close(self) -> None:
         """See `Store`."""

@@ -132,8 +132,14 @@ class Store(Protocol):
     def sync(self) -> None:
         """Make what was written safe from a loss of power; on any thread."""
 
+    def is_sync_due(self) -> bool:
+        """Whether `sync` has anything to do; at once, on any thread."""
+
     def keep(self) -> None:
         """Do what is due in the background; on one thread that is not the core's."""
+
+    def is_keep_due(self) -> bool:
+        """Whether `keep` may have anything to do; at once, on any thread."""
 
     def close(self) -> None:
         """Flush, and let go of files and connections."""
@@ -280,6 +286,14 @@ class EmbeddedStore:
     def sync(self) -> None:
         """See `Store`.  Raises StoreError."""
         self.dataset.sync()
+
+    def is_sync_due(self) -> bool:
+        """See `Store`."""
+        return self.dataset.is_sync_due()
+
+    def is_keep_due(self) -> bool:
+        """See `Store`."""
+        return (self.readers is not None and self.readers.is_tended) or self.dataset.is_keep_due()
 
     def keep(self) -> None:
         """See `Store`."""

@@ -216,8 +216,21 @@ class Dataset:
         Raises:
             StoreError: the disk failed; nothing more is written until the broker starts anew.
         """
-        if self.kept is not None and self.kept.journal.is_sync_due(math.inf):
+        if self.kept is not None and self.is_sync_due():
             self.kept.journal.sync()
+
+    def is_sync_due(self) -> bool:
+        """Whether `sync` has anything to do; at once, on any thread."""
+        return self.kept is not None and self.kept.journal.is_sync_due(math.inf)
+
+    def is_keep_due(self) -> bool:
+        """Whether `keep` may have anything to do; at once, on any thread: it costs less than a thread's wake."""
+        return (
+            self._retired is not None
+            or (self.is_disk and time.monotonic() >= self._flush_at)
+            or (self.kept is not None and self.kept.journal.is_snapshot_due())
+            or self.churn.is_due
+        )
 
     def keep(self) -> None:
         """Do whatever is due: flush, snapshot, renewal.  For one thread that is not the core's; may take long.

@@ -213,6 +213,11 @@ class ReaderProcesses:
 
     # --- on any thread ------------------------------------------------------------------------------------------
 
+    @property
+    def is_tended(self) -> bool:
+        """Whether there is anybody for `tend` to look at."""
+        return bool(self._living or self._dying)
+
     def tend(self, now: float) -> None:
         """Let go of those that have been idle too long; called every second or so, with `time.monotonic()`."""
         with self._changed:

@@ -114,6 +114,7 @@ def test_what_is_dead_is_renewed_when_it_costs(tmp_path):
         dataset.write(replacement(number))
     assert dataset.churn.dead == 2998
     assert dataset.churn.is_due
+    assert dataset.is_keep_due()
     old = dataset.store
     dataset.keep()
     assert dataset.upkeep.renewals == 1
@@ -131,9 +132,11 @@ def test_the_old_store_goes_at_a_quiet_moment(monkeypatch):
     dataset.write(replacement(2))
     dataset.keep()
     assert dataset._retired is not None
+    assert dataset.is_keep_due()
     monkeypatch.setattr(module, "_QUIET_WITHIN_S", 0.0)
     dataset.keep()
     assert dataset._retired is None
+    assert not dataset.is_keep_due()
 
 
 def test_a_failed_renewal_leaves_the_store(monkeypatch):
@@ -178,7 +181,7 @@ def test_snapshots_are_written_when_due(tmp_path):
     dataset = opened(tmp_path, snapshot_bytes=2000, segment_bytes=1000, keep_bytes=0)
     for number in range(1, 200):
         dataset.write(replacement(number))
-        if number % 20 == 0:
+        if number % 20 == 0 and dataset.is_keep_due():  # the keeper asks before it begins
             dataset.keep()
     assert dataset.upkeep.snapshots > 3
     assert len(snapshot_sequences(tmp_path)) == 2
