@@ -1,107 +1,157 @@
-"""A stream to thousands: what a chunk costs the gate, a consumer its memory, and an item in time.
+"""A stream to thousands, beside the servers that people use for it, in the same run: the experiments of Ztreamy's paper.
 
-Beside it, in the same run, the least that a Python process could do: `nullgate.py` of the load client's folder, which frames
-and compresses a batch once and calls `send` for each socket, with no features at all.  Skipped where that folder
-(../shared/tools/loadclient beside the working tree) is not there.
+What a delivered item costs the server, how late it is, what a consumer costs in memory, and what goes over the wire.
+The peers are nginx with nchan, Faye, ZeroMQ and Mosquitto, each where it is installed, and the least that a Python process
+could do, `nullgate.py`, where the load client's folder is beside the working tree (../shared/tools/loadclient).
 
-TRIPLEWIRE_CONSUMERS (a list, of at most 19,900 each), TRIPLEWIRE_ITEMS, TRIPLEWIRE_RATE (items a second) and
-TRIPLEWIRE_WORKERS change what is measured.
+All that is found is appended to build/bench/fanout.jsonl, and drawn like the paper's figures 3, 5 and 6 in the end.
+What is measured is changed by
+
+    TRIPLEWIRE_CONSUMERS   a list; 500
+    TRIPLEWIRE_ITEMS       of each measurement; 32
+    TRIPLEWIRE_RATE        items a second, Poisson; 4
+    TRIPLEWIRE_RATES       a list, for 500 consumers (figure 6), each for as long as the items above take; none
+    TRIPLEWIRE_WORKERS     processes of a server that can be several; 0: as many as the consumers need files
+    TRIPLEWIRE_PEERS       a list; all
+    TRIPLEWIRE_MODES       a list of plain, window, deflate; all
 """
 
 from __future__ import annotations
 
-import json
 import os
-import socket
-import subprocess
-import sys
-import time
-from contextlib import contextmanager
-from pathlib import Path
 
-import psutil
 import pytest
+from bench.fanout import plots
+from bench.fanout.peers import MODES, PEERS
+from bench.fanout.runner import MOST_A_PROCESS, RESULTS, Plan, measure
 from support.benchmarks import Table
-from support.running import RunningBroker
 
-TOOLS = Path(__file__).parents[3] / "shared" / "tools" / "loadclient"
-CONSUMERS = [int(n) for n in os.environ.get("TRIPLEWIRE_CONSUMERS", "500,2000").split(",")]
-ITEMS = int(os.environ.get("TRIPLEWIRE_ITEMS", "80"))
-RATE = os.environ.get("TRIPLEWIRE_RATE", "4")
+
+def asked(name, default):
+    """A list out of the environment."""
+    return [each for each in os.environ.get(f"TRIPLEWIRE_{name}", default).split(",") if each]
+
+
+CONSUMERS = [int(n) for n in asked("CONSUMERS", "500")]
+ITEMS = int(os.environ.get("TRIPLEWIRE_ITEMS", "32"))
+RATE = float(os.environ.get("TRIPLEWIRE_RATE", "4"))
+RATES = [float(rate) for rate in asked("RATES", "")]
 WORKERS = int(os.environ.get("TRIPLEWIRE_WORKERS", "0"))
+ASKED_PEERS = [PEERS[name] for name in asked("PEERS", ",".join(PEERS))]
+ASKED_MODES = [MODES[name] for name in asked("MODES", ",".join(MODES))]
+HEADINGS = (
+    *("peer", "mode", "processes", "us/delivery", "to ours", "p50 ms", "p95 ms", "p99 ms", "KB each"),
+    *(
+        "B/delivery",
+        "lost",
+        "twice",
+        "reordered",
+        "generator us",
+        "idle ms/s",
+        "post p95 ms",
+        "others' CPU s",
+    ),
+)
 
-pytestmark = pytest.mark.skipif(not TOOLS.is_dir(), reason="the load client is not here")
-
-
-@contextmanager
-def triplewire(window_s):
-    """The broker with one stream; the base URL of that, and the processes."""
-    window = [f"streams.events.{name}={window_s}" for name in ("window_s", "window_most_s")]
-    settings = [each for setting in (*window, "log.level=WARNING") for each in ("--set", setting)]
-    broker = RunningBroker.start("--stream-workers", str(WORKERS), *settings)
-    try:
-        children = psutil.Process(broker.process.pid).children(recursive=True)
-        yield f"{broker.streams}/events", [broker.process.pid, *(child.pid for child in children)]
-    finally:
-        broker.stop()
-
-
-@contextmanager
-def nullgate(window_s):
-    """The floor."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(TOOLS / "nullgate.py"), str(port), str(window_s)])
-    try:
-        for _ in range(100):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/events", [process.pid]
-    finally:
-        process.kill()
-        process.wait()
+# A measurement takes as long as its items and half a minute; the whole is bounded by whoever asks for so much.
+pytestmark = pytest.mark.timeout(0)
 
 
-def measured(url, pids, consumers, *, compressed):
-    """What the load client found."""
-    command = [sys.executable, str(TOOLS / "loadclient.py"), "--server-pid", ",".join(map(str, pids))]
-    command += [
-        "--url",
-        f"{url}/{'compressed' if compressed else 'stream'}",
-        "--publish-url",
-        f"{url}/publish",
-    ]
-    command += ["--clients", str(consumers), "--rate", RATE, "--items", str(ITEMS)]
-    command += ["--compressed"] if compressed else []
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=900)
-    return json.loads(done.stdout)
+def processes_for(consumers):
+    """So that each has fewer than it may have files, also where the kernel does not deal them out evenly."""
+    return WORKERS or (1 if consumers <= MOST_A_PROCESS else -(-consumers // (MOST_A_PROCESS - 2000)))
 
 
-@pytest.mark.parametrize(("compressed", "window_s"), [(False, 0.0), (True, 0.5)], ids=["plain", "deflate"])
-def test_fan_out_over_the_floor(compressed, window_s):
-    """Nothing is lost, and a chunk costs little more than the system call (bar: 1.3 times, and 2 KB a consumer)."""
-    table = Table(
-        f"{ITEMS} items at {RATE}/s, {'deflate' if compressed else 'plain'}, window {window_s} s, {WORKERS} workers",
-        *("gate", "consumers", "us/chunk", "ratio", "KB each", "p50 ms", "p95 ms", "p99 ms", "B/delivery"),
-        *("lost", "post p95 ms", "others' CPU s"),
-    )
-    for consumers in CONSUMERS:
-        floor = 0.0
-        for gate in (nullgate, triplewire):
-            with gate(window_s) as (url, pids):
-                found = measured(url, pids, consumers, compressed=compressed)
-            cost = found["server_cpu_s"] / found["chunks"] * 1e6
-            floor = floor or cost
-            each_kb = (found["rss_subscribed_mb"] - found["rss_idle_mb"]) * 1024 / consumers
-            table.add(
-                *(gate.__name__, consumers, cost, cost / floor, each_kb),
-                *(found["p50_ms"], found["p95_ms"], found["p99_ms"], found["bytes_per_delivery"]),
-                *(found["lost_stayers"], found["publisher"]["post_p95_s"] * 1000, found["others_cpu_s"]),
-            )
-            assert found["connected"] == consumers
-            assert (found["lost_stayers"], found["dups"], found["not_200"]) == (0, 0, 0)
+def plans(consumers, rate, items):
+    """What can be measured here, ours first."""
+    for peer in ASKED_PEERS:
+        if why := peer.missing():
+            print(f"\n   {peer.name}: {why}")
+            continue
+        processes = processes_for(consumers) if peer.several else 1
+        if consumers > processes * MOST_A_PROCESS:
+            print(f"\n   {peer.name}: one process, at most {MOST_A_PROCESS} consumers")
+            continue
+        for mode in ASKED_MODES:
+            if mode in peer.modes:
+                yield Plan(peer, mode, consumers, rate, items, processes)
+
+
+def measured(consumers, rate, items):
+    """The records of all, and their table."""
+    table = Table(f"{consumers} consumers, {items} items at {rate:g}/s", *HEADINGS)
+    found = {}
+    for plan in plans(consumers, rate, items):
+        try:
+            record = found[plan.peer.name, str(plan.mode)] = measure(plan)
+        except (RuntimeError, TimeoutError) as error:
+            if plan.peer is PEERS["triplewire"]:
+                raise
+            print(f"\n   {plan.peer.name}, {plan.mode}: {error}")
+            continue
+        ours = found.get(("triplewire", str(plan.mode)))
+        table.add(
+            *(record[name] for name in ("peer", "mode", "processes", "us_a_delivery")),
+            record["us_a_delivery"] / ours["us_a_delivery"] if ours else None,
+            *(record[name] for name in ("p50_ms", "p95_ms", "p99_ms", "kb_a_consumer", "bytes_a_delivery")),
+            *(record[name] for name in ("lost", "twice", "reordered")),
+            record["generator_cpu_s"] / max(1, record["deliveries"]) * 1e6,
+            record["idle_ms_a_s"],
+            *(record["publisher"]["post_p95_ms"], record["others_cpu_s"]),
+        )
     table.print()
+    return found
+
+
+def whole(record):
+    """What was lost, came twice, or was cut."""
+    assert record["joined"] == record["consumers"], record["refused"]
+    assert record["publisher"]["answered"] == record["items"], record["publisher"]
+    return [
+        f"{record['peer']}, {record['mode']}: {record[what]} {what}"
+        for what in ("lost", "twice", "cut")
+        if record[what]
+    ]
+
+
+def bars(found):
+    """Each with its value and the most that it may be: compressed to a seventh, no dearer than nchan, with a window half."""
+    plain, window, deflate = (found.get(("triplewire", str(mode))) for mode in MODES.values())
+    nchan = found.get(("nchan", str(MODES["plain"])))
+    for record in (window, deflate):
+        if record:
+            yield f"{record['mode']}, median in ms", record["p50_ms"], 1000
+    if plain and deflate:
+        yield "compressed : plain", deflate["bytes_a_delivery"] / plain["bytes_a_delivery"], 0.15
+    if plain and nchan:
+        yield "at once : nchan", plain["us_a_delivery"] / nchan["us_a_delivery"], 1.0
+    if window and nchan and window["rate"] >= 4:
+        yield "with a window : nchan", window["us_a_delivery"] / nchan["us_a_delivery"], 0.5
+
+
+def judge(found):
+    """Nothing is lost, and the bars are reached; all that is wrong is said at once."""
+    ours = [record for (peer, _), record in found.items() if peer in ("triplewire", "nullgate")]
+    wrong = [each for record in ours for each in whole(record)]
+    wrong += [f"{name}: {value:.4g} > {most:.4g}" for name, value, most in bars(found) if value > most]
+    assert not wrong, wrong
+
+
+@pytest.fixture(scope="module", autouse=True)
+def drawn():
+    """The figures, of all that was ever measured in this tree."""
+    yield
+    for line in plots.draw(RESULTS):
+        print(f"   {line}")
+
+
+@pytest.mark.parametrize("consumers", CONSUMERS)
+def test_fan_out(consumers):
+    """By the number of consumers: figures 3 and 5."""
+    judge(measured(consumers, RATE, ITEMS))
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_fan_out_by_rate(rate):
+    """By items a second, to 500 consumers: figure 6."""
+    judge(measured(500, rate, max(20, int(ITEMS / RATE * rate))))
