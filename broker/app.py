@@ -84,7 +84,7 @@ class Broker:
         if config.follow.url and isinstance(store, EmbeddedStore):
             self.follower = Follower(config.follow, config.paths, store.dataset)
             self.forwarder = Forwarder(config.follow, config.paths, self.follower)
-        self.streams = Streams(config, self.scheduler, self.writes, admission.authority)
+        self.streams = Streams(config, self.scheduler, self.writes, admission.authority, self.quotas)
 
     def _analysis(self) -> Callable[[Query], Analysis] | None:
         """What is known of a query; nothing where all are to be evaluated after each update."""

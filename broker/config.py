@@ -276,7 +276,8 @@ class StreamConfig:
 
     `kind` says which of the other settings mean something: `query`, `jsap`, `id`, `bindings` and the two lists of
     graphs to a subscription; `of` to a join and a filter; `only` and `python` to a filter; `url` and what follows it
-    to a relay; `store_graph` to all.
+    to a relay; `store_graph` to all.  With `keep`, blank nodes get IRIs in the store (RDF 1.1 Concepts, 3.5), so that what
+    waited for it at a crash can be stored at the next start; without, that is lost.
     """
 
     kind: str = "publish"

@@ -6,6 +6,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from triplewire.gates.quotas import Quotas
+from triplewire.gates.stream.accounts import OwnAccounts
 from triplewire.gates.stream.administration import StreamAdministration, stream_routes
 from triplewire.gates.stream.directory import PATH, Directory
 from triplewire.gates.stream.hub import Hub
@@ -39,19 +41,34 @@ class Streams:
 
     PATH: Final = PATH  # of the directory, which looks for itself at who asks
 
-    def __init__(self, config: Config, scheduler: Scheduler, writes: Writes, authority: Authority) -> None:
+    def __init__(
+        self,
+        config: Config,
+        scheduler: Scheduler,
+        writes: Writes,
+        authority: Authority,
+        quotas: Quotas | None = None,
+    ) -> None:
+        """`quotas`: those of all ports together; without any, those of the settings for the stream port alone."""
         self._config = config
         self._hub = Hub(config, scheduler, writes)
         self._directory = Directory(self._hub.feeds)
         self._selections = Selections(config.stream, config.limits)
         self._at = ""
         feeds, limits, settings = self._hub.feeds, config.limits, config.stream
+        quotas = quotas or Quotas(limits)
         self._server = StreamServer(
-            feeds, authority, limits, settings, select=self._selections.of, directory=self._listed
+            feeds,
+            authority,
+            limits,
+            settings,
+            select=self._selections.of,
+            directory=self._listed,
+            accounts=OwnAccounts(quotas, limits),
         )
         self._workers: Workers | None = None
         if settings.workers:
-            self._workers = Workers(feeds, authority, limits, settings, config.log.level)
+            self._workers = Workers(feeds, authority, limits, settings, config.log.level, quotas)
             self._hub.when_changed(self._workers.refresh)
 
     @contextlib.asynccontextmanager

@@ -14,6 +14,8 @@ from support.certificates import LocalAuthority
 from support.running import RunningBroker
 from support.secured import SecuredBroker
 from support.strict_consumer import StrictConsumer
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from triplewire.broker.wire.item_reader import ItemReader
 from triplewire.broker.wire.items import Item, encode_item
@@ -128,6 +130,36 @@ def test_a_stream_out_of_the_box(workers):
         assert (refused.status_code, refused.json()["status_code"]) == (400, 400)
 
 
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_stream_over_websocket(workers):
+    """As a page follows it: filtered, from where it was on; an orderly end is told by 1001."""
+    broker = RunningBroker.start("--stream-workers", workers)
+    try:
+        url = f"{broker.streams}/events"
+        assert publish(url, reading(1), reading(2, event_type="alarm")).status_code == 200
+        page = url.replace("http", "ws")
+        with (
+            connect(f"{page}/stream?last-seen=e1", proxy=None) as all_of_it,
+            connect(
+                f"{page}/priority?event-type=alarm", subprotocols=["ztreamy-stream"], proxy=None
+            ) as alarms,
+        ):
+            assert json.loads(all_of_it.recv(10))["Event-Id"] == "e2"
+            until(lambda: httpx.get(f"{broker.http}/health").json()["streams"]["consumers"] == 2)
+            assert publish(url, reading(3), reading(4, event_type="alarm")).status_code == 200
+            lines = all_of_it.recv(10).splitlines()
+            assert [json.loads(line)["Event-Id"] for line in lines] == ["e3", "e4"]
+            assert ids(ItemReader().feed(alarms.recv(10))) == ["e4"]
+            assert broker.stop() == 0
+            for socket in (all_of_it, alarms):
+                with pytest.raises(ConnectionClosed) as ended:
+                    socket.recv(10)
+                assert ended.value.rcvd.code == 1001
+    finally:
+        if broker.alive:
+            broker.kill()
+
+
 def test_streams_made_of_each_other():
     """Join, filter, by a user's own filter; into the store, from the store: an item becomes a notification."""
     settings = (
@@ -174,7 +206,7 @@ def test_two_hops_add_no_window():
         broker_of(*slow, *relay, f"streams.events.url={second.streams}/events") as third,
         Followed(f"{third.streams}/events/priority") as end,
     ):
-        until(lambda: all(_follows(each) for each in (second, third)))
+        until(lambda: all(_is_followed(each.http) for each in (first, second)))
         publish(f"{first.streams}/events", reading(0))
         until(lambda: ids(end.items) == ["e0"])
         delays = []
@@ -188,8 +220,9 @@ def test_two_hops_add_no_window():
         assert sorted(delays)[5] < 0.5, "no window's 2 s is in it"
 
 
-def _follows(broker: RunningBroker) -> bool:
-    return httpx.get(f"{broker.http}/health").json()["streams"]["of"]["events"].get("tries", 0) > 0
+def _is_followed(http: str, **request) -> bool:
+    """Whether a relay is there: what comes before that it does not ask for."""
+    return httpx.get(f"{http}/health", **request).json()["streams"]["consumers"] > 0
 
 
 def test_a_relay_survives_its_source_and_itself(tmp_path):
@@ -283,6 +316,13 @@ def test_who_may_publish_and_follow(tmp_path):
         assert listed(admin) == [f"{base}/alarms", f"{base}/copy", f"{base}/events"]
         assert secured.http.delete("/streams/copy", headers=display).status_code in {401, 403}
         assert secured.http.delete("/streams/copy", headers=admin).status_code == 204
+        socket = f"{base.replace('http', 'ws')}/alarms/stream?last-seen=none"
+        token = display["Authorization"].partition(" ")[2]
+        with connect(f"{socket}&access_token={token}", proxy=None) as page:
+            assert json.loads(page.recv(10))["Event-Id"] == "e1"
+        for refused, headers in ((socket, sensor), (socket, {}), (f"{socket}&access_token={token}x", {})):
+            with pytest.raises(InvalidStatus):
+                connect(refused, additional_headers=headers, proxy=None)
         # the same over TLS
         context = secured.authority.context()
         answer = publish(f"{secured.running.streams_tls}/events", reading(2), headers=sensor, verify=context)
@@ -367,7 +407,8 @@ def test_a_relay_has_an_identity_where_it_must(tmp_path):
             f"streams.events.ca={secured.authority.ca}",
         )
         with broker_of(*settings) as broker:
-            until(lambda: _follows(broker))
+            admin = secured.headers("admin")
+            until(lambda: _is_followed(secured.running.http, headers=admin))
             sent = publish(f"{secured.running.streams}/events", reading(1), headers=secured.headers("sensor"))
             assert sent.status_code == 200
             assert until(lambda: ids(kept(f"{broker.streams}/events"))) == ["e1"]

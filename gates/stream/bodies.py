@@ -18,7 +18,7 @@ AHEAD_BYTES = 256 * 1024
 class Body:
     """One request's body; `transport` is held up while too much of it waits."""
 
-    __slots__ = ("_ahead", "_gone", "_parts", "_transport", "_waiter", "complete")
+    __slots__ = ("_ahead", "_gone", "_parts", "_transport", "_waiter", "complete", "size")
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -27,10 +27,12 @@ class Body:
         self._gone = False
         self._waiter: asyncio.Future[None] | None = None
         self.complete = False
+        self.size = 0  # of what has come
 
     def came(self, data: bytes) -> None:
         """Some of it."""
         self._parts.append(data)
+        self.size += len(data)
         self._ahead += len(data)
         if self._ahead > AHEAD_BYTES:
             self._transport.pause_reading()

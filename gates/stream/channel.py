@@ -4,11 +4,11 @@
 
     main -> worker                              worker -> main
       Begin     who you are                       Ready     I listen
-      Opened    a stream, with what it keeps      Ask       publish, authorize: answered by Answer
+      Opened    a stream, with what it keeps      Ask       publish, authorize, quotas: answered by Answer
       Came      items, when they were taken       Took      writing a batch took so long
       Left      they leave now, as one batch      Stats     I am alive; every second
-      Closed    a stream has ended
-      Changed   tokens are to be judged again
+      Closed    a stream has ended                Received  a client has sent so many bytes
+      Changed   tokens are to be judged again     Gave      what was taken by an Ask is not open any more
       Answer    to an Ask
       Refuse    take nobody in any more: 503
       Stop      end your responses, and then yourself
@@ -24,7 +24,7 @@ import pickle
 import struct
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from triplewire.broker.errors import BrokerError, EngineError
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from triplewire.broker.config import LimitsConfig, StreamConfig, StreamGateConfig
     from triplewire.broker.wire.items import Item
+    from triplewire.gates.quotas import Opened as Countable
 
     from .entry import Entry
 
@@ -111,6 +112,22 @@ class Stats(NamedTuple):
     skipped: int
 
 
+class Received(NamedTuple):
+    """See `Quotas.received`."""
+
+    client: str
+    address: str | None
+    size: int
+
+
+class Gave(NamedTuple):
+    """See `Quotas.give`: one that was taken by a `Take`."""
+
+    what: Countable
+    client: str
+    address: str | None
+
+
 class Publish(NamedTuple):
     """See `Feed.publish`; answered by its receipt."""
 
@@ -125,11 +142,29 @@ class Authorize(NamedTuple):
     token: str | None
 
 
+class Requested(NamedTuple):
+    """See `Quotas.request`; answered by None."""
+
+    client: str
+    address: str | None
+
+
+class Take(NamedTuple):
+    """See `Quotas.take`; answered by None."""
+
+    what: Countable
+    client: str
+    address: str | None
+
+
 class Ask(NamedTuple):
     """A question with its number."""
 
     number: int
-    what: Publish | Authorize
+    what: Question
+
+
+Question: TypeAlias = Publish | Authorize | Requested | Take
 
 
 class Answer(NamedTuple):
@@ -248,7 +283,7 @@ class Asking:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._number = 0
 
-    async def ask(self, what: Publish | Authorize) -> Any:
+    async def ask(self, what: Question) -> Any:
         """The answer.
 
         Raises:

@@ -12,6 +12,10 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Self
 
+from websockets.frames import CloseCode
+
+from .responses import LAST_CHUNK
+
 if TYPE_CHECKING:
     from .lanes import Lane
 
@@ -51,8 +55,18 @@ class Consumer(asyncio.Protocol):
         """It has nothing to say any more; whatever it does say is not kept."""
 
     def end(self) -> None:
-        """End its response as it should: it comes back, if it may, with what it saw last."""
-        self.lane.end_one(self)
+        """End its response, as its token is not good any more: it comes back, if it may, with what it saw last."""
+        self.lane.end_one(self, CloseCode.POLICY_VIOLATION)
+
+    def say_goodbye(self, code: CloseCode) -> None:  # noqa: ARG002 - HTTP has no word for why
+        """The end of its response, as it should be."""
+        if self.lane.key.framed:
+            self.transport.write(LAST_CHUNK)
+        self.transport.close()
+
+    def dismiss(self) -> None:
+        """It is too slow, and is cut."""
+        self.transport.abort()
 
 
 class Audience:

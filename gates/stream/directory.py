@@ -44,6 +44,10 @@ _WAYS = (
     ("long-polling", _ITEMS, "what came since last-seen, or else the next"),
     ("priority", _ITEMS, "without a window, for relays"),
 )
+_SOCKET_WAYS = (
+    ("stream", "application/x-ldjson", "text messages, each some JSON objects, one a line, over WebSocket"),
+    ("stream", _ITEMS, "items in binary messages, over WebSocket by the subprotocol ztreamy-stream"),
+)
 _STYLE = "body{font:1rem/1.5 system-ui;margin:2rem auto;max-width:60rem;padding:0 1rem}table{border-collapse:collapse}td,th{text-align:left;padding:.2rem 1rem .2rem 0}"
 # The page needs its style, and nothing else.
 _POLICY = (
@@ -130,7 +134,11 @@ def _dataset(base: str, told: dict[str, Any]) -> dict[str, Any]:
             {"@type": "sosa:Sensor", "dct:identifier": source} for source in told["sources"]
         ],
         "tw:sensorsNotListed": told["more_sources"],
-        "dcat:distribution": [_distribution(place, *way) for way in _WAYS],
+        "dcat:distribution": [
+            *(_distribution(place, *way) for way in _WAYS),
+            # ws: for http:, and wss: for https:
+            *(_distribution(f"ws{place.removeprefix('http')}", *way) for way in _SOCKET_WAYS),
+        ],
     }
     if told["newest"] is not None:
         dataset["dct:temporal"] = {

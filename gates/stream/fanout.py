@@ -44,8 +44,11 @@ class Fanout:
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))
 
-    def follow(self, transport: asyncio.Transport, key: LaneKey, past: Past) -> Consumer:
-        """One more, from here on it is the transport's protocol; the past that it asks for first."""
+    def follow(self, transport: asyncio.Transport, key: LaneKey, past: Past, head: bytes = b"") -> Consumer:
+        """One more, from here on it is the transport's protocol; the past that it asks for first.
+
+        `head`: see `Lane.follow`.
+        """
         history = self.feed.history
         batch = history.replay(past.last_seen, past.limit, upto=self.told)
         # Who saw an item that is still to leave (it came from /priority) must not get it again.
@@ -53,7 +56,8 @@ class Fanout:
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = Lane(self, key)
-        return lane.follow(transport, batch.first - 1 if len(batch) else max(self.told, seen or 0))
+        position = batch.first - 1 if len(batch) else max(self.told, seen or 0)
+        return lane.follow(transport, position, head)
 
     def left(self, consumer: Consumer) -> None:
         """It has gone."""

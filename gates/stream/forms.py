@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A media type, and how a batch is written in it; `alone`: it is compressed only where the path says so."""
+    """A media type, and how a batch is written in it.
+
+    `alone`: it is compressed only where the path says so.  `websocket`: what is written are frames.
+    """
 
     media_type: str
     body: Callable[[Batch], bytes]
     alone: bool = False
+    websocket: bool = False
 
 
 def _plain(batch: Batch) -> bytes:

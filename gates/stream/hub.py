@@ -27,6 +27,7 @@ from .joined_source import JoinedSource, passing_of
 from .listeners import Listeners
 from .relay import Relay, followed
 from .sparql_source import SparqlSource, query_of
+from .stored_mark import StoredMark
 from .stream import open_stream
 
 if TYPE_CHECKING:
@@ -175,7 +176,11 @@ class Hub:
         into: Feed = stream
         if config.store_graph:
             nesting = self._config.limits.nesting
-            into = held.stored = StoredFeed(stream, config.store_graph, self._writes, nesting)
+            mark = None
+            if folder is not None:
+                whose = f"{stream.source_id} {config.store_graph}"
+                mark = StoredMark(folder / f"{name}.stored", whose, stream.history.last)
+            into = held.stored = StoredFeed(stream, config.store_graph, self._writes, nesting, mark)
             held.storing = asyncio.create_task(_kept_up(held.stored.run, name))
             if config.kind == "publish":
                 held.feed = held.stored

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from websockets.frames import CloseCode
+
 from triplewire.broker.wire.items import encode_item
 
 from .consumers import Audience, Consumer
 from .deflate import HEADER, Groups, alone
 from .entry import Batch
-from .responses import LAST_CHUNK, chunk, stream_head
+from .responses import chunk, stream_head
+from .socket_consumer import SocketConsumer
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,8 +26,10 @@ if TYPE_CHECKING:
     from .fanout import Fanout
     from .forms import Form
 
-# The past is given in pieces of so much, or one item.
+# The past is given in pieces of so much, or one item; and they end at these numbers, so that those who begin at different
+# places soon come to the same pieces.
 PIECE_BYTES = 256 * 1024
+PIECE_ITEMS = 256
 _PIECES = 16
 
 
@@ -41,6 +46,7 @@ class Piece(NamedTuple):
 
     data: bytes
     last: int
+    full: bool = False  # it will not change when more comes
 
 
 class Lane:
@@ -56,20 +62,27 @@ class Lane:
         self._ended = Audience()  # who have been sent the end, and not read it
         self._ahead: list[Consumer] = []
         self._pieces: dict[int, Piece] = {}  # by the position before them, until the next batch
+        # Those that are full and compressed, as long as the history has them
+        self._kept: dict[int, Piece] = {}
+        self._kept_bytes = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._audiences())) + len(self._behind) + len(self._ended)
 
-    def follow(self, transport: asyncio.Transport, position: int) -> Consumer:
-        """A newcomer that has got, or wants, everything up to `position`: the head and all that is there leave at once."""
+    def follow(self, transport: asyncio.Transport, position: int, head: bytes = b"") -> Consumer:
+        """A newcomer that has got, or wants, everything up to `position`: the head and all that is there leave at once.
+
+        `head` must be given for a WebSocket, whose handshake is its own; other consumers of a lane have the same.
+        """
         key = self.key
-        head = stream_head(key.form, deflate=key.deflate, framed=key.framed)
+        head = head or stream_head(key.form, deflate=key.deflate, framed=key.framed)
         # Each write is tried at once, and `pause_writing` tells where something stays.  Over TLS 0 would be paused
         # whatever stays, and nothing would end it.
         secure = transport.get_extra_info("ssl_object") is not None
         transport.set_write_buffer_limits(high=int(secure), low=0)
         transport.write(head + self._frame(HEADER) if key.deflate else head)
-        consumer = Consumer(transport, self, position)
+        kind = SocketConsumer if key.form.websocket else Consumer
+        consumer = kind(transport, self, position)
         transport.set_protocol(consumer)
         self._behind[consumer] = None
         self.catch_up(consumer)
@@ -85,8 +98,9 @@ class Lane:
     def send(self, batch: Batch, before: int) -> None:
         """The next batch; `before` is the number of the last item of the one before it."""
         self._pieces.clear()
+        self._let_go()
         for audience, data in self._written(batch):
-            for consumer in audience.write(self._frame(data), self._fanout.gate.unread_bytes):
+            for consumer in audience.write(self._frame(data), self.unread_bytes):
                 audience.remove(consumer)
                 self._fell_behind(consumer, before)
         ahead, self._ahead = self._ahead, []
@@ -104,15 +118,22 @@ class Lane:
             consumer.position = piece.last
             consumer.transport.write(piece.data)
 
-    def end_one(self, consumer: Consumer) -> None:
-        """End its response: nothing may stand behind that."""
+    @property
+    def unread_bytes(self) -> int:
+        """How much a consumer may have unread."""
+        return self._fanout.gate.unread_bytes
+
+    def end_one(self, consumer: Consumer, code: CloseCode = CloseCode.GOING_AWAY) -> None:
+        """End its response: nothing may stand behind that.  `code` is why, where that can be said."""
+        self.retire(consumer)
+        consumer.say_goodbye(code)
+
+    def retire(self, consumer: Consumer) -> None:
+        """It is sent nothing more."""
         if consumer.audience is not None:
             consumer.audience.remove(consumer)
         self._behind.pop(consumer, None)
         self._ended.add(consumer)
-        if self.key.framed:
-            consumer.transport.write(LAST_CHUNK)
-        consumer.transport.close()
 
     def end(self) -> None:
         """End all responses that have not ended."""
@@ -142,7 +163,7 @@ class Lane:
         self._behind[consumer] = None
         self._fanout.skipped += 1
         if self._fanout.gate.unread == "close":
-            consumer.transport.abort()
+            consumer.dismiss()
 
     def _is_live(self, consumer: Consumer) -> None:
         if consumer.position > self._fanout.told:
@@ -153,21 +174,41 @@ class Lane:
         (self._groups.newcomers() if self.key.deflate else self._audience).add(consumer)
 
     def _piece(self, position: int) -> Piece:
-        found = self._pieces.get(position)
+        self._let_go()
+        found = self._kept.get(position) or self._pieces.get(position)
         if found is None:
-            if len(self._pieces) >= _PIECES:
-                self._pieces.clear()
-            found = self._pieces[position] = self._make(position)
+            found = self._make(position)
+            if found.full and self.key.deflate:
+                self._keep(position, found)
+            else:
+                if len(self._pieces) >= _PIECES:
+                    self._pieces.clear()
+                self._pieces[position] = found
         return found
+
+    def _keep(self, position: int, piece: Piece) -> None:
+        """Compressing the past costs milliseconds, and whoever comes with an unknown id asks for all of it."""
+        if self._kept_bytes + len(piece.data) > self._fanout.feed.config.history_bytes:
+            self._kept.clear()
+            self._kept_bytes = 0
+        self._kept[position] = piece
+        self._kept_bytes += len(piece.data)
+
+    def _let_go(self) -> None:
+        first = self._fanout.feed.history.first
+        for position in [each for each in self._kept if each + 1 < first]:
+            self._kept_bytes -= len(self._kept.pop(position).data)
 
     def _make(self, position: int) -> Piece:
         missed = self._fanout.feed.history.since(position, upto=self._fanout.told)
         count = size = 0
-        while count < len(missed) and size < PIECE_BYTES:
+        full = False
+        while count < len(missed) and not full:
             size += len(encode_item(missed.entries[count].item))
+            full = size >= PIECE_BYTES or missed.entries[count].number % PIECE_ITEMS == 0
             count += 1
         if not count:
             return Piece(b"", position)
         batch = Batch(missed.stream, missed.entries[:count])
         body = self.key.form.body(batch)
-        return Piece(self._frame(alone(body, self._level) if self.key.deflate else body), batch.last)
+        return Piece(self._frame(alone(body, self._level) if self.key.deflate else body), batch.last, full)

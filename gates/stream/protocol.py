@@ -16,11 +16,14 @@ import httptools
 from triplewire.broker.errors import BrokerError, MalformedRequest, RequestTooLarge
 
 from .bodies import Body
+from .hanging_up import hang_up
 from .requests import StreamRequest
 from .responses import CONTINUE, failure
 
 if TYPE_CHECKING:
     from triplewire.broker.config import StreamGateConfig
+
+    from .accounts import Hold
 
 HEAD_BYTES = 64 * 1024
 # Requests that a client may send ahead of their answers before its socket is not read any more.
@@ -66,9 +69,12 @@ class Connection(asyncio.Protocol):
         self._pending: deque[tuple[StreamRequest, Body]] = deque()
         self._serving: tuple[StreamRequest, Body] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._upgrading = False  # to a WebSocket: the request for that is the last one
         self._refused = False  # nothing more is read
         self._refusal: BrokerError | None = None  # what is said of that, when what came before it is answered
         self.waiting: Waiting | None = None
+        self.address: str | None = None  # the client's
+        self.place: Hold | None = None  # on its address's account
         self.lost = False
         self.deadline = math.inf
         self.transport: asyncio.Transport = cast("asyncio.Transport", None)
@@ -98,10 +104,13 @@ class Connection(asyncio.Protocol):
         """Some bytes of the client."""
         if self._refused:
             return
+        if self._upgrading:
+            self.cut()  # it has to wait for the answer (RFC 6455, 4.1)
+            return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._ignore_upgrade(data[upgrade.args[0] :])
+            self._upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserCallbackError as error:
             known = error.__context__
             self._refuse(known if isinstance(known, BrokerError) else MalformedRequest("this can't be read"))
@@ -208,7 +217,8 @@ class Connection(asyncio.Protocol):
             query=(url.query or b"").decode("latin-1"),
             headers=headers,
             version=parser.get_http_version(),
-            keep_alive=parser.should_keep_alive(),
+            keep_alive=parser.should_keep_alive() and not self._upgrading,
+            websocket=self._upgrading,
         )
 
     def _next(self) -> None:
@@ -220,6 +230,30 @@ class Connection(asyncio.Protocol):
             if len(self._pending) == _AHEAD:
                 self.transport.resume_reading()
             self._task = asyncio.get_running_loop().create_task(self._server.serve(self, request, body))
+
+    def _upgrade(self, rest: bytes) -> None:
+        asked = self._headers.get("upgrade", "").lower()
+        if self._parser.get_method() == b"GET" and asked == "websocket":
+            self._become_websocket(rest)
+        else:
+            self._ignore_upgrade(rest)
+
+    def _become_websocket(self, rest: bytes) -> None:
+        """The request is served like any other; where it is refused, the connection ends with the answer."""
+        self._in_head, self._upgrading = False, True
+        if rest:
+            self._refuse(MalformedRequest("a WebSocket's client waits for the answer before it says more"))
+            return
+        try:
+            request = self._request()
+        except MalformedRequest as error:
+            self._refuse(error)
+            return
+        body = Body(self.transport)
+        body.end()
+        self._pending.append((request, body))
+        self.deadline = math.inf
+        self._next()
 
     def _ignore_upgrade(self, rest: bytes) -> None:
         """RFC 9110, 7.8: an upgrade that is not offered (Java's client asks for h2c) is as if it were not asked for.
@@ -248,14 +282,11 @@ class Connection(asyncio.Protocol):
         self._next()
 
     def _hang_up(self) -> None:
-        """Write no more; a close at once could take the words away with a reset, so what still comes is read."""
+        """Write no more; what still comes is read, and not kept."""
         self._refused, self._refusal = True, None
         self.deadline = self._server.now() + self._server.config.header_timeout_s
         if self._body is not None:
             self._body.end(gone=True)
         self._pending.clear()
         self.transport.resume_reading()
-        if self.transport.can_write_eof():
-            self.transport.write_eof()
-        else:
-            self.transport.close()
+        hang_up(self.transport)

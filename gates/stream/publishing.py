@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from triplewire.broker.errors import MalformedRequest, Overloaded, RequestTooLarge, UnsupportedMediaType
 from triplewire.broker.wire.item_bodies import check_body
@@ -13,7 +13,7 @@ from triplewire.broker.wire.items import PUBLISHED, Item, ItemError, ItemLimits
 from triplewire.gates.http.inflating import Inflating
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from triplewire.broker.config import StreamGateConfig
     from triplewire.broker.wire.items import Item
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from .feed import Feed
     from .requests import StreamRequest
 
+    Came: TypeAlias = Callable[[int], Awaitable[None]]
+
 # `text/plain` and the like are 400 as in Ztreamy; the 0.1 name is read as well, as nothing else can be meant by it.
 _ITEMS = frozenset({"application/ztreamy-event", "application/x-ztreamy-event", "application/ztreamy-stream"})
 _JSON = "application/json"
 _LINES = frozenset({"application/x-ldjson", "application/x-ndjson"})
-# What is read between two looks at what else there is to do.
-_PIECE = 64 * 1024
+# What is read between two looks at what else there is to do, and at a publisher's account.
+_PIECE = _COUNTED = 64 * 1024
 
 
 class Reader(Protocol):
@@ -119,19 +121,27 @@ class Publishing:
         finally:
             self._held.size -= min(held, self._held.size)
 
-    async def publish_on(self, feed: Feed, request: StreamRequest, body: Body, publisher: str) -> None:
+    async def publish_on(
+        self, feed: Feed, request: StreamRequest, body: Body, publisher: str, came: Came
+    ) -> None:
         """Take items as they come, until the request ends, or has something that is none.
+
+        `came` is told how many bytes have come now and then, and may take its time.
 
         Raises:
             BrokerError: why not; what came before that was taken.
             ClientGone: the client left; so was what it sent whole.
         """
         reader = self._reader(request, continuous=True)
+        counted = 0
         try:
             async for data in self._inflated(request, body):
                 await self._take(feed, reader.feed(data), publisher)
                 if reader.error is not None:
                     raise reader.error
+                if body.size - counted >= _COUNTED:
+                    size, counted = body.size - counted, body.size
+                    await came(size)
             await self._take(feed, reader.finish(), publisher)
         except ItemError as error:
             raise MalformedRequest(str(error)) from error

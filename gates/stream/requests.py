@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from triplewire.broker.errors import MalformedRequest, NotFound
+from triplewire.broker.errors import MalformedRequest, NotFound, Unauthorized
 from triplewire.broker.wire.media import essence
 from triplewire.gates.bearer import bearer_of
 
@@ -28,7 +28,8 @@ ACCESSES = {
     "publish": WRITE,
     "publish-cont": WRITE,
 }
-_OURS = frozenset({"last-seen", "past-events-limit", "non-blocking"})
+_TOKEN = "access_token"  # noqa: S105 - a parameter's name
+_OURS = frozenset({"last-seen", "past-events-limit", "non-blocking", _TOKEN})
 _MOST_PARAMETERS = 100
 _LIMIT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
@@ -49,7 +50,10 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """The head of a request; names of headers are in lower case, several of one name joined by commas."""
+    """The head of a request; names of headers are in lower case, several of one name joined by commas.
+
+    `websocket`: it asks to go on as a WebSocket.
+    """
 
     method: str
     path: str
@@ -57,6 +61,7 @@ class StreamRequest:
     headers: dict[str, str]
     version: str
     keep_alive: bool
+    websocket: bool = False
 
     @property
     def framed(self) -> bool:
@@ -142,8 +147,22 @@ class StreamRequest:
         return essence(self.headers.get("content-type"))
 
     def token(self) -> str | None:
-        """See `bearer_of`.  Raises Unauthorized."""
-        return bearer_of(self.headers.get("authorization"))
+        """See `bearer_of`; of a WebSocket, for which browsers can set no header, also `access_token` in the URL.
+
+        Raises:
+            Unauthorized: it is not well-formed, or there are two (RFC 6750, 2 and 2.3).
+        """
+        header = self.headers.get("authorization")
+        given = dict(self.parameters()).get(_TOKEN) if self.websocket and self.query else None
+        if given is None:
+            return bearer_of(header)
+        if header is not None:
+            raise Unauthorized(
+                "there is a token in the header and one in the URL",
+                code="invalid_request",
+                challenge='Bearer error="invalid_request"',
+            )
+        return bearer_of(f"Bearer {given}")
 
 
 def qualities(header: str) -> dict[str, float]:

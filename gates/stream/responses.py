@@ -12,7 +12,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from triplewire.broker.errors import Overloaded
+from triplewire.broker.errors import Overloaded, TooManyRequests
 from triplewire.broker.model import Failure
 from triplewire.broker.wire.subscribe import encode_failure, utf8
 from triplewire.gates.http.response import JSON_TYPE, error_headers
@@ -73,10 +73,22 @@ def whole(  # noqa: PLR0913 - the parts of a response
     return b"".join([head, _date(), _ALWAYS, b"\r\n", b"" if head_only else body])
 
 
-def failure(error: BrokerError, *, keep_alive: bool = True, head_only: bool = False) -> bytes:
-    """SEPA's flat error object.  Whatever means "not now" is a 503: after a 4xx, clients never come back (facts 1.9)."""
-    status = 503 if isinstance(error, Overloaded) else error.status
+def failure(
+    error: BrokerError, *, keep_alive: bool = True, head_only: bool = False, publishing: bool = False
+) -> bytes:
+    """SEPA's flat error object.
+
+    Whatever means "not now" is a 503: after a 4xx, consumers never come back (facts 1.9).  Publishers do, and are told
+    the truth about their quotas.
+
+    To others a 5xx has no body: Ztreamy's consumers give any body to their reader of items, which understands nothing
+    after it, when they are back (facts 1.9).
+    """
+    too_many = publishing and isinstance(error, TooManyRequests)
+    status = 503 if isinstance(error, Overloaded) and not too_many else error.status
     headers = [*error_headers(error), ("Access-Control-Expose-Headers", _EXPOSED)]
+    if status >= 500 and not publishing:
+        return whole(status, headers=headers, keep_alive=keep_alive, head_only=head_only)
     body = utf8(encode_failure(Failure(error.code, status, error.description)))
     return whole(status, body, JSON_TYPE, headers, keep_alive=keep_alive, head_only=head_only)
 

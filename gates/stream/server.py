@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from typing import TYPE_CHECKING, TypeAlias
 
 from triplewire.broker.errors import (
@@ -16,24 +15,28 @@ from triplewire.broker.errors import (
     Forbidden,
     MethodNotAllowed,
     NotFound,
-    Overloaded,
     ShuttingDown,
 )
 from triplewire.broker.rights import Scope
 from triplewire.broker.security.authority import access_of
 from triplewire.gates.http.request import ClientGone
+from triplewire.gates.quotas import Quotas
 
-from .fanout import Fanout
-from .lanes import LaneKey
+from .accounts import Hold, OwnAccounts
+from .connections import Connections
 from .lapses import Lapses
-from .polls import Poll, Polls, polled
+from .paying import Paying
+from .polls import polled
 from .protocol import Connection
 from .publishing import Publishing
+from .readers import Readers
 from .requests import ACCESSES
-from .responses import failure, preflight, stream_head, whole
+from .responses import failure, preflight, whole
 from .sockets import listening
+from .ways import way_of
 
 if TYPE_CHECKING:
+    import socket
     import ssl
     from collections.abc import Callable, Mapping
 
@@ -41,10 +44,11 @@ if TYPE_CHECKING:
     from triplewire.broker.rights import Access
     from triplewire.broker.security.authority import Judge
 
+    from .accounts import Accounts
     from .bodies import Body
-    from .consumers import Consumer
     from .feed import Feed
     from .requests import StreamRequest, Target
+    from .ways import Way
 
     # Feeds by what a URL's parameters choose of them.
     Select: TypeAlias = Callable[[Feed, tuple[tuple[str, str], ...]], Feed]
@@ -57,6 +61,7 @@ BACKLOG = 4096
 _SWEEP_S = 1.0
 _GRACE_S = 2.0  # that consumers have to read the end of their response
 _READS = frozenset({"stream", "compressed", "priority", "long-polling"})
+_PUBLISHES = ("/publish", "/publish-cont")
 
 
 class StreamServer:
@@ -71,25 +76,39 @@ class StreamServer:
         *,
         select: Select | None = None,
         directory: Directory | None = None,
+        accounts: Accounts | None = None,
     ) -> None:
+        """`accounts`: the quotas that clients have; those of `limits`, for this port alone, without any."""
         self.config = config
-        self.consumers = 0  # who follow
-        self.shed = 0  # how often there were too many
-        self.skipped = 0  # how often one had too much unread, in fan-outs that are gone
         self._feeds = feeds
         self._authority = authority
         self._select = select
         self._directory = directory
+        self._accounts = accounts or OwnAccounts(Quotas(limits), limits)
         self._publishing = Publishing(config, limits.bodies_bytes)
-        self._connections: dict[Connection, None] = {}
-        self._most_connections = limits.sockets
-        self._readers: dict[tuple[Feed, str], Fanout | Polls] = {}
+        self._connections = Connections(limits, self._accounts)
         self._listeners: list[asyncio.Server] = []
         self._sweeping: asyncio.TimerHandle | None = None
         self._lapses = Lapses(authority)
+        self._readers = Readers(config, self._lapses)
         self._unlisten: Callable[[], None] | None = None
         self._judging: asyncio.Task[None] | None = None
         self._closing = False
+
+    @property
+    def consumers(self) -> int:
+        """How many follow."""
+        return self._readers.consumers
+
+    @property
+    def shed(self) -> int:
+        """How often there were too many."""
+        return self._connections.shed + self._readers.shed
+
+    @property
+    def skipped(self) -> int:
+        """How often a consumer had too much unread, in fan-outs that are gone."""
+        return self._readers.skipped
 
     async def start(
         self, *, sockets: list[socket.socket] | None = None, tls: ssl.SSLContext | None = None
@@ -127,16 +146,13 @@ class StreamServer:
             self._unlisten()
         if self._judging is not None:
             self._judging.cancel()
-        for reader in tuple(self._readers.values()):
-            reader.end()
+        self._readers.end()
         loop = asyncio.get_running_loop()
         until = loop.time() + _GRACE_S
         while self.consumers and loop.time() < until:  # noqa: ASYNC110 - with a limit, and once in a life
             await asyncio.sleep(0.01)
-        for reader in tuple(self._readers.values()):
-            reader.cut()
-        for connection in tuple(self._connections):
-            connection.cut()
+        self._readers.cut()
+        self._connections.cut()
         await asyncio.sleep(0)
 
     @staticmethod
@@ -148,22 +164,15 @@ class StreamServer:
         """See `protocol.Server`.
 
         Raises:
-            Overloaded: there are as many as may be.
+            Overloaded: there are as many as may be, or the broker is ending.
         """
-        self._connections[connection] = None
+        self._connections.add(connection)
         if self._closing:
             raise ShuttingDown("the broker is ending")
-        if len(self._connections) > self._most_connections:
-            self.shed += 1
-            raise Overloaded("too many connections (limits.sockets)")
-        opened = connection.transport.get_extra_info("socket")
-        if opened is not None and opened.family != socket.AF_UNIX:
-            # A peer that has gone without a word is noticed, if nothing is sent to it for hours
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def closed(self, connection: Connection) -> None:
         """See `protocol.Server`."""
-        self._connections.pop(connection, None)
+        self._connections.remove(connection)
 
     async def serve(self, connection: Connection, request: StreamRequest, body: Body) -> None:
         """See `protocol.Server`."""
@@ -182,10 +191,18 @@ class StreamServer:
 
     def _failed(self, connection: Connection, request: StreamRequest, error: BrokerError) -> bytes:
         log.info("! %s %s %d %s", request.method, request.path, error.status, error.description)
-        return failure(error, keep_alive=connection.may_stay, head_only=request.method == "HEAD")
+        return failure(
+            error,
+            keep_alive=connection.may_stay,
+            head_only=request.method == "HEAD",
+            publishing=request.path.endswith(_PUBLISHES),
+        )
 
     async def _answered(self, connection: Connection, request: StreamRequest, body: Body) -> bytes | None:
         """The response; None where it is one that goes on, or waits."""
+        if connection.place is not None:
+            await connection.place.sure()
+        await self._charge("", connection.address)
         if request.path in {"/streams", "/streams/"} and self._directory is not None:
             return await self._list(self._directory, connection, request)
         target = request.target()
@@ -196,20 +213,33 @@ class StreamServer:
             raise MethodNotAllowed(f"{request.method} is not for this path", allow=allow)
         access = await self._access(request)
         if target.access in _READS:
-            return self._read(connection, request, access, self._followed(access, target))
+            return await self._read(connection, request, access)
         feed = self._published(access, target)
-        publish = self._publishing.publish if target.access == "publish" else self._publishing.publish_on
-        await publish(feed, request, body, access.client)
+        paying = Paying(self._accounts, access.client, connection, body)
+        try:
+            if target.access == "publish":
+                await self._publishing.publish(feed, request, body, access.client)
+            else:
+                await self._publishing.publish_on(feed, request, body, access.client, paying.came)
+        finally:
+            paying.settle()
         return whole(200, keep_alive=connection.may_stay)
 
     async def _access(self, request: StreamRequest) -> Access:
-        return await access_of(self._authority, request.token())
+        access = await access_of(self._authority, request.token())
+        await self._charge(access.client, None)
+        return access
 
-    def _followed(self, access: Access, target: Target) -> Feed:
-        access.need(Scope.SUBSCRIBE)
-        if not access.rights.may_follow(target.stream):
-            raise Forbidden(f"the token is not for following {target.stream}")
-        return self._feed(target)
+    async def _charge(self, client: str, address: str | None) -> None:
+        """One more request; raises TooManyRequests."""
+        asked = self._accounts.request(client, address)
+        if asked is not None:
+            await asked
+
+    def _followed(self, request: StreamRequest) -> Feed:
+        """What of a stream it asks for."""
+        feed, conditions = self._feed(request.target()), request.conditions()
+        return self._select(feed, conditions) if conditions and self._select is not None else feed
 
     def _published(self, access: Access, target: Target) -> Feed:
         access.need(Scope.PUBLISH)
@@ -225,41 +255,41 @@ class StreamServer:
             raise NotFound(f"there is no stream {target.stream:.100}")
         return feed
 
-    def _read(
-        self, connection: Connection, request: StreamRequest, access: Access, feed: Feed
-    ) -> bytes | None:
-        conditions = request.conditions()
-        if conditions and self._select is not None:
-            feed = self._select(feed, conditions)
-        if request.target().access == "long-polling":
-            return self._poll(connection, request, feed)
-        return self._follow(connection, request, access, feed)
+    async def _read(self, connection: Connection, request: StreamRequest, access: Access) -> bytes | None:
+        target = request.target()
+        access.need(Scope.SUBSCRIBE)
+        if not access.rights.may_follow(target.stream):
+            raise Forbidden(f"the token is not for following {target.stream}")
+        if target.access == "long-polling" and not request.websocket:
+            return self._poll(connection, request, self._followed(request))
+        way = way_of(request)
+        if request.method == "HEAD":
+            request.past()
+            self._followed(request)
+            return way.head
+        client, address = access.client, connection.address
+        if not self._accounts.counts(client, address):
+            self._follow(connection, request, access, way)
+            return None
+        place = Hold(self._accounts, ("subscriptions", client, address))
+        try:
+            await place.sure()
+            self._follow(connection, request, access, way, place)
+        except BaseException:
+            place.give()
+            raise
+        return None
 
     def _follow(
-        self, connection: Connection, request: StreamRequest, access: Access, feed: Feed
-    ) -> bytes | None:
-        past, target = request.past(), request.target()
-        now = target.access == "priority"
-        form = request.form()
-        plain = now or (target.access == "stream" and (form.alone or not request.takes_deflate))
-        key = LaneKey(form, deflate=not plain, framed=request.framed)
-        if request.method == "HEAD":
-            return stream_head(key.form, deflate=key.deflate, framed=key.framed)
+        self, connection: Connection, request: StreamRequest, access: Access, way: Way, *places: Hold
+    ) -> None:
+        feed, past, target = self._followed(request), request.past(), request.target()
         if connection.lost:
             raise ClientGone
-        if self._closing:
-            raise ShuttingDown("the broker is ending")
-        if self.consumers >= self.config.consumers:
-            self.shed += 1
-            raise Overloaded("as many follow as may (stream.consumers)")
-        fanout = self._readers.get((feed, target.access if now else "stream"))
-        if not isinstance(fanout, Fanout):
-            fanout = Fanout(feed, self.config, self._left, now=now)
-            self._readers[feed, "priority" if now else "stream"] = fanout
-        self.consumers += 1
-        consumer = fanout.follow(connection.leave(), key, past)
+        self._readers.check()
+        now = target.access == "priority"
+        consumer = self._readers.follow(connection, feed, way, past, now=now, places=places)
         self._lapses.hold(consumer, request.token(), access, target.stream)
-        return None
 
     def _poll(self, connection: Connection, request: StreamRequest, feed: Feed) -> bytes | None:
         past = request.past()
@@ -275,10 +305,7 @@ class StreamServer:
             )
         if connection.lost:
             raise ClientGone
-        polls = self._readers.get((feed, "long-polling"))
-        if not isinstance(polls, Polls):
-            polls = self._readers[feed, "long-polling"] = Polls(feed, self._polled)
-        polls.wait(Poll(polls, connection, json, gzip, self.now()))
+        self._readers.wait(connection, feed, self.now(), json=json, gzip=gzip)
         return None
 
     async def _list(self, directory: Directory, connection: Connection, request: StreamRequest) -> bytes:
@@ -289,25 +316,6 @@ class StreamServer:
         head_only = request.method == "HEAD"
         return whole(200, body, media_type, headers, keep_alive=connection.may_stay, head_only=head_only)
 
-    def _left(self, fanout: Fanout, consumer: Consumer) -> None:
-        self.consumers -= 1
-        self._lapses.drop(consumer)
-        self._drop(fanout)
-
-    def _polled(self, polls: Polls) -> None:
-        self._drop(polls)
-
-    def _drop(self, reader: Fanout | Polls) -> None:
-        """Nobody reads it any more: let go of it, so that a selection, or a closed stream, can be, too."""
-        if len(reader):
-            return
-        reader.stop()
-        kind = "long-polling" if isinstance(reader, Polls) else "priority" if reader.now else "stream"
-        if self._readers.get((reader.feed, kind)) is reader:
-            del self._readers[reader.feed, kind]
-        if isinstance(reader, Fanout):
-            self.skipped += reader.skipped
-
     def _changed(self) -> None:
         if len(self._lapses):
             self._judging = asyncio.get_running_loop().create_task(self._lapses.judge_again())
@@ -316,10 +324,6 @@ class StreamServer:
         """Cut those who say nothing in time, and answer those who have polled for too long."""
         now = self.now()
         self._sweeping = asyncio.get_running_loop().call_later(_SWEEP_S, self._sweep)
-        for connection in tuple(self._connections):
-            if connection.deadline < now:
-                connection.cut()
+        self._connections.expire(now)
         self._lapses.expire()
-        for reader in tuple(self._readers.values()):
-            if isinstance(reader, Polls):
-                reader.expire(now - self.config.poll_s)
+        self._readers.expire(now - self.config.poll_s)

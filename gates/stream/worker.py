@@ -23,6 +23,7 @@ import uvloop
 from triplewire.broker.rights import Scope
 from triplewire.broker.security.authority import Nobody
 
+from .accounts import AskedAccounts
 from .channel import (
     Answer,
     Asking,
@@ -170,6 +171,7 @@ class Worker:
             begin.config,
             select=selections.of,
             directory=self._list,
+            accounts=AskedAccounts(self.channel, self._asking, begin.limits),
         )
         sockets = [bound(family, address, shared=True) for family, address in begin.addresses]
         await self._server.start(sockets=sockets)

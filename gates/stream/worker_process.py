@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from triplewire.broker.errors import BrokerError, EngineError
 
-from .channel import Answer, Ask, Authorize, Channel, Publish, Ready, Stats, Took, Wrong
+from .channel import Answer, Ask, Channel, Gave, Question, Ready, Received, Stats, Take, Took, Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from .accounts import Ledger
 
 _log = logging.getLogger("triplewire.gates.stream.workers")
 
@@ -29,7 +31,10 @@ class Owner(Protocol):
     def took(self, took: Took) -> None:
         """A worker has written a batch."""
 
-    async def asked(self, what: Publish | Authorize) -> Any:
+    def received(self, received: Received) -> None:
+        """A client of a worker has sent something."""
+
+    async def asked(self, what: Question) -> Any:
         """What a worker asks for; raises BrokerError where it can't be had."""
 
     def lost(self, worker: WorkerProcess) -> None:
@@ -39,8 +44,9 @@ class Owner(Protocol):
 class WorkerProcess:
     """One of them: its process, the channel to it, and what it last said."""
 
-    def __init__(self, owner: Owner, index: int) -> None:
+    def __init__(self, owner: Owner, index: int, ledger: Ledger) -> None:
         self.index = index
+        self.ledger = ledger
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.stats = Stats(0, 0, 0)
         self.began = self.heard = asyncio.get_running_loop().time()
@@ -79,6 +85,7 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End it, whatever it is doing."""
+        self.ledger.close()
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
         self.channel.close()
@@ -111,6 +118,10 @@ class WorkerProcess:
                 task.add_done_callback(self._tasks.discard)
             case Took():
                 self._owner.took(message)
+            case Received():
+                self._owner.received(message)
+            case Gave():
+                self.ledger.give((message.what, message.client, message.address))
             case Stats():
                 self.stats = message
             case Ready():
@@ -120,14 +131,20 @@ class WorkerProcess:
                 raise AssertionError(f"not a message of a worker: {message!r}")
 
     def _on_lost(self) -> None:
+        self.ledger.close()
         if not self.ready.done():
             self.ready.set_exception(EngineError(f"the stream worker {self.index} ended as it began"))
             self.ready.exception()  # whoever waits is told; nobody may
         self._owner.lost(self)
 
+    async def _found(self, what: Question) -> Any:
+        if isinstance(what, Take):
+            return self.ledger.take((what.what, what.client, what.address))
+        return await self._owner.asked(what)
+
     async def _answer(self, ask: Ask) -> None:
         try:
-            answer = Answer(ask.number, await self._owner.asked(ask.what))
+            answer = Answer(ask.number, await self._found(ask.what))
         except BrokerError as error:
             answer = Answer(ask.number, None, Wrong.of(error))
         except Exception:  # noqa: BLE001 - it is told to the worker

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from triplewire.broker.errors import NotFound
 from triplewire.broker.security.authority import Nobody
+from triplewire.gates.quotas import Quotas
 
+from .accounts import Ledger
 from .channel import (
     Authorize,
     Begin,
@@ -25,6 +27,7 @@ from .channel import (
     Opened,
     Publish,
     Refuse,
+    Requested,
     Stop,
     Took,
     packed,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from triplewire.broker.config import LimitsConfig, StreamGateConfig
     from triplewire.broker.security.authority import Authority
 
+    from .channel import Question, Received
     from .entry import Batch
     from .feed import Feed
 
@@ -54,17 +58,19 @@ _LIVED_S = 10.0
 class Workers:
     """`config.workers` of them, that serve `feeds`; `level` is that of their logs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
         self,
         feeds: Mapping[str, Feed],
         authority: Authority,
         limits: LimitsConfig,
         config: StreamGateConfig,
         level: str = "INFO",
+        quotas: Quotas | None = None,
     ) -> None:
         self._feeds = feeds
         self._authority = authority
         self._limits = limits
+        self._quotas = quotas or Quotas(limits)
         # The limit on all who follow, dealt out as the kernel deals the connections
         self._each = replace(config, consumers=-(-config.consumers // max(config.workers, 1)))
         self._config = config
@@ -158,7 +164,11 @@ class Workers:
         if feed is not None:
             feed.took(took.seconds)
 
-    async def asked(self, what: Publish | Authorize) -> Any:
+    def received(self, received: Received) -> None:
+        """A client of a worker has sent something."""
+        self._quotas.received(*received)
+
+    async def asked(self, what: Question) -> Any:
         """What a worker asks for.
 
         Raises:
@@ -166,6 +176,9 @@ class Workers:
         """
         if isinstance(what, Authorize):
             return await self._authority.access(what.token)
+        if isinstance(what, Requested):
+            return self._quotas.request(*what)
+        assert isinstance(what, Publish)
         feed = self._feeds.get(what.name)
         if feed is None:
             raise NotFound(f"there is no stream {what.name:.100}")
@@ -201,7 +214,7 @@ class Workers:
         await asyncio.to_thread(reap, [worker])
 
     async def _start(self, index: int) -> None:
-        worker = WorkerProcess(self, index)
+        worker = WorkerProcess(self, index, Ledger(self._quotas))
         await worker.start(self._level)
         self._workers[index] = worker
         addresses = tuple((int(held.family), held.getsockname()) for held in self._held)

@@ -55,7 +55,8 @@ def test_it_is_a_dcat_catalogue(loop):
         str(row["u"].value)
         for row in store.query(f"SELECT ?u {{ <{BASE}/events> <{DCAT}distribution>/<{DCAT}accessURL> ?u }}")
     }
-    assert ways == {f"{BASE}/events/{way}" for way in ("stream", "compressed", "long-polling", "priority")}
+    over_http = {f"{BASE}/events/{way}" for way in ("stream", "compressed", "long-polling", "priority")}
+    assert ways == {*over_http, f"{BASE}/events/stream".replace("http://", "ws://")}
     sensors = store.query(
         "SELECT ?i { ?d <http://www.w3.org/ns/sosa/madeBySensor>/<http://purl.org/dc/terms/identifier> ?i }"
     )

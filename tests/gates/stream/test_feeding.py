@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import threading
+import time
 
+import httpx
 import pytest
+from support.running import RunningBroker
 from support.scheduling import Running
 from support.stepped import item
 from support.streams import kept, opened, running, until
 
+from triplewire.broker.config import StreamConfig
 from triplewire.broker.errors import EngineError, Overloaded
 from triplewire.broker.model import Updated
+from triplewire.broker.wire.item_reader import ItemReader
+from triplewire.broker.wire.items import encode_item
 from triplewire.gates.stream.feeding import MOST_BEHIND, StoredFeed
+from triplewire.gates.stream.stored_mark import StoredMark
+from triplewire.gates.stream.stream import open_stream
 
 GRAPH = "urn:graph"
 
@@ -135,3 +145,140 @@ async def test_it_ends_with_the_stream():
     feed._feed.close()
     await asyncio.wait_for(task, 5)
     assert feed.stored == 1
+
+
+class Kept:
+    """A kept stream that is stored, as the hub makes it, in a folder; it can be begun again."""
+
+    def __init__(self, folder, writes):
+        self.stream = open_stream(
+            "events", StreamConfig(keep=True), asyncio.get_running_loop(), folder=folder, silence_s=0
+        )
+        last = self.stream.history.last
+        self.mark = StoredMark(folder / "events.stored", f"{self.stream.source_id} {GRAPH}", last)
+        self.feed = StoredFeed(self.stream, GRAPH, writes, 100, self.mark)
+
+    async def stores(self, count):
+        """Run until that many items were stored, and no more wait."""
+        async with running(self.feed.run()):
+            await until(lambda: self.feed.stored == count and not self.feed.behind)
+
+    def die(self):
+        """Its files are as they were, nothing is stored any more."""
+        self.stream.history.close()
+        self.mark.close()
+
+
+def body(number):
+    """An item with a node of its own."""
+    return b"<urn:%d> <urn:p> [ <urn:v> %d ] ." % (number, number)
+
+
+async def test_what_waited_is_stored_at_the_next_start(tmp_path):
+    """Where the stream is kept; once, in order, and not again at the start after that."""
+    writes = Writes()
+    before = Kept(tmp_path, writes)
+    await before.feed.publish([item("e1", body(1))], "us")
+    await before.stores(1)
+    async with running(before.feed.run()):
+        writes.gate.clear()
+        await before.feed.publish([item(f"e{n}", body(n)) for n in (2, 3)], "us")
+        await asyncio.sleep(0.01)
+    before.die()
+    for stored_then in (2, 0):
+        after = Kept(tmp_path, writes)
+        writes.gate.set()
+        assert after.feed.behind == stored_then
+        await after.stores(stored_then)
+        after.die()
+    assert [write.triples.count("<urn:p>") for write in writes.texts] == [1, 2]
+
+
+async def test_what_was_stored_and_not_marked_is_there_once(tmp_path):
+    """The store has it, the mark has not: storing it again changes nothing, blank nodes and all."""
+    broker = Running()
+    try:
+        for _ in range(3):
+            kept_one = Kept(tmp_path, broker.scheduler)
+            if not kept_one.stream.history.last:
+                await kept_one.feed.publish([item(f"e{n}", body(n)) for n in range(5)], "us")
+            await kept_one.stores(5)
+            kept_one.die()
+            (tmp_path / "events.stored").unlink()
+        rows = await broker.whole(f"SELECT ?s ?v {{ GRAPH <{GRAPH}> {{ ?s <urn:p> [ <urn:v> ?v ] }} }}")
+        assert len(rows) == 5
+    finally:
+        await broker.scheduler.close()
+
+
+async def test_what_a_busy_store_did_not_take_in_the_end_is_not_marked(tmp_path):
+    """The broker ends, the store has no time: it is stored at the next start."""
+    writes = Writes()
+    writes.failures = [Overloaded("later")] * 1000
+    before = Kept(tmp_path, writes)
+    await before.feed.publish([item("e1", body(1))], "us")
+    task = asyncio.create_task(before.feed.run())
+    await asyncio.sleep(0.01)
+    before.stream.close()
+    await asyncio.wait_for(task, 5)
+    assert (before.feed.stored, before.feed.behind) == (0, 1)
+    writes.failures = []
+    after = Kept(tmp_path, writes)
+    await after.stores(1)
+    after.die()
+
+
+def published(broker, first):
+    """Publish numbered items one after the other until the broker is killed, at a random moment."""
+    killer = threading.Timer(random.Random(first).uniform(0.2, 0.6), broker.kill)
+    killer.start()
+    number = first
+    with httpx.Client(trust_env=False) as client:
+        try:
+            while True:
+                items = b"".join(encode_item(item(str(n), body(n))) for n in range(number, number + 5))
+                headers = {"Content-Type": "application/ztreamy-event"}
+                answer = client.post(f"{broker.streams}/events/publish", content=items, headers=headers)
+                if answer.status_code == 503:  # it waits for the store
+                    continue
+                assert answer.status_code == 200
+                number += 5
+        except httpx.HTTPError:
+            killer.join()
+            return number + 5  # the last five may have been taken, or not
+
+
+def test_kill_9_of_the_broker_loses_nothing_and_stores_nothing_twice(tmp_path):
+    """At random moments, between taking and storing among them: the graph says what the stream has, each once."""
+    arguments = [
+        "--data",
+        str(tmp_path),
+        *("--set", "streams.events.keep=true"),
+        "--set",
+        "log.level=WARNING",
+    ]
+    arguments += [
+        *("--set", f"streams.events.store_graph={GRAPH}"),
+        "--set",
+        "streams.events.history_items=100000",
+    ]
+    number = 0
+    for _ in range(2):
+        broker = RunningBroker.start(*arguments, memory=False)
+        number = published(broker, number)
+    broker = RunningBroker.start(*arguments, memory=False)
+    try:
+        with httpx.Client(base_url=broker.http, trust_env=False) as client:
+            deadline = time.monotonic() + 20
+            while (health := client.get("/health").json()["streams"])["store_behind"]:
+                assert time.monotonic() < deadline, health
+                time.sleep(0.01)
+            query = f"SELECT ?s ?v {{ GRAPH <{GRAPH}> {{ ?s <urn:p> ?node . ?node <urn:v> ?v }} }}"
+            found = client.get("/query", params={"query": query}).json()["results"]["bindings"]
+            limits = {"past-events-limit": 100000, "non-blocking": 1}
+            kept_items = client.get(f"{broker.streams}/events/long-polling", params=limits).content
+        ids = sorted(int(each.event_id) for each in ItemReader().feed(kept_items))
+        assert sorted(int(row["v"]["value"]) for row in found) == ids
+        assert len(ids) == len(set(ids)) == health["kept"] > 20
+    finally:
+        broker.stop()

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 
 import pytest
+
+from triplewire.gates.stream import lanes
+from triplewire.gates.stream.deflate import alone
 
 from .serving import on_uvloop, serving, until
 
@@ -138,6 +142,50 @@ async def test_all_who_missed_the_same_share_its_bytes():
         (lane,) = fanout._lanes.values()
         assert len(lane._pieces) == 2  # what they missed, and that there is no more
         assert len(lane._groups) == 1
+
+
+async def small(port, numbers):
+    """Small items, all at once."""
+    await port.publish(*numbers)
+    await until(lambda: port.stream.sent == port.stream.history.last)
+
+
+@on_uvloop
+async def test_the_whole_past_is_compressed_once_for_all_who_come(monkeypatch):
+    """While items come and go: but for its ends it is compressed once, as often as it is asked for (weakness 14)."""
+    compressed = []
+    monkeypatch.setattr(
+        lanes, "alone", lambda plain, level: compressed.append(len(plain)) or alone(plain, level)
+    )
+    async with serving({"history_items": 2000}) as port:
+        await port.follow("/events/compressed")
+        await small(port, range(2000))
+        for first in range(0, 400, 10):
+            consumer = await port.follow("/events/compressed?last-seen=unknown")
+            assert await consumer.ids(2000) == [str(number) for number in range(first, first + 2000)]
+            await consumer.close()
+            await small(port, range(first + 2000, first + 2010))
+        assert sum(compressed) < 9 * port.stream.history.bytes  # for 40 who came
+
+
+@on_uvloop
+async def test_what_is_kept_compressed_is_bounded(monkeypatch):
+    """By what the stream may keep, and by what it does keep."""
+    async with serving({"history_items": 600}) as port:
+        await port.follow("/events/compressed")
+        await small(port, range(600))
+        (fanout,) = fanouts(port)
+        (lane,) = fanout._lanes.values()
+        await (await port.follow("/events/compressed?last-seen=unknown")).ids(600)
+        assert [*lane._kept] == [0, 256]
+        assert lane._kept_bytes == sum(len(piece.data) for piece in lane._kept.values())
+        await small(port, range(600, 700))
+        assert [*lane._kept] == [256]
+        await small(port, range(700, 1300))
+        assert (lane._kept, lane._kept_bytes) == ({}, 0)
+        monkeypatch.setattr(fanout.feed, "config", replace(fanout.feed.config, history_bytes=1))
+        await (await port.follow("/events/compressed?last-seen=unknown")).ids(600)
+        assert len(lane._kept) == 1
 
 
 @on_uvloop

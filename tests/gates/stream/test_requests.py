@@ -117,3 +117,35 @@ def test_tokens():
     assert request().token() is None
     with pytest.raises(Unauthorized):
         request(authorization="Bearer a b").token()
+
+
+def socket(query="", **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return StreamRequest("GET", "/events/stream", query, named, "1.1", keep_alive=False, websocket=True)
+
+
+def test_a_websocket_may_have_its_token_in_the_url():
+    """Browsers can set no header there; others have it in the header only, and it is never a filter's condition."""
+    assert socket("access_token=a.b~c").token() == "a.b~c"
+    assert (
+        socket(
+            "last-seen=1&access_token=abc",
+        ).conditions()
+        == ()
+    )
+    assert socket(authorization="Bearer abc").token() == "abc"
+    assert socket().token() is None
+    assert request(query="access_token=abc").token() is None
+
+
+@pytest.mark.parametrize("query", ["access_token=", "access_token=a%20b", "access_token=a%0d%0ab"])
+def test_a_token_in_the_url_that_is_none(query):
+    """As in the header."""
+    with pytest.raises(Unauthorized):
+        socket(query).token()
+
+
+def test_one_token_is_enough():
+    """RFC 6750, 2: a client must not use two ways at once."""
+    with pytest.raises(Unauthorized, match="one in the URL"):
+        socket("access_token=abc", authorization="Bearer abc").token()

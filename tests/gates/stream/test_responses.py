@@ -73,14 +73,25 @@ def test_errors(error, status, header, value):
     """SEPA's flat object; what means "not now" is 503 whatever it is elsewhere."""
     found, headers, body = parsed(failure(error))
     assert found == status
-    assert json.loads(body) == {
-        "error": error.code,
-        "status_code": status,
-        "error_description": "x",
-    }
+    if status < 500:
+        assert json.loads(body) == told(error, status)
+    else:  # Ztreamy's consumers would take it for the beginning of an item
+        assert body == b""
     assert int(headers["Content-Length"]) == len(body)
     if header:
         assert headers[header] == value
+
+
+def told(error, status):
+    """SEPA's flat object."""
+    return {"error": error.code, "status_code": status, "error_description": "x"}
+
+
+@pytest.mark.parametrize(("error", "status"), [(Overloaded("x"), 503), (TooManyRequests("x"), 429)])
+def test_publishers_are_told_more(error, status):
+    """What there is no room for, also of a 5xx."""
+    found, _, body = parsed(failure(error, publishing=True))
+    assert (found, json.loads(body)) == (status, told(error, status))
 
 
 def test_a_whole_response():

@@ -1,6 +1,6 @@
 """What is wrong with Ztreamy 0.5, one test each, by the numbers of the list that we keep: here it is right.
 
-1, 2, 3, 5, 8, 9, 15, 17, 18 and 19; those of the items, the streams, the filters and the clients stand with these.
+1, 2, 3, 5, 8, 9, 10, 11, 15, 17, 18 and 19; those of the items, the streams, the filters and the clients stand with these.
 """
 
 from __future__ import annotations
@@ -10,9 +10,17 @@ import gc
 import gzip
 import json
 import random
+import re
+import subprocess
+import sys
 import time
+from collections import Counter
+from importlib import metadata
+from urllib.parse import urlsplit
 
+import psutil
 import pytest
+from support.running import RunningBroker
 
 from triplewire.broker.wire.items import encode_item
 from triplewire.gates.stream.consumers import Consumer
@@ -211,3 +219,61 @@ async def test_19_server_sent_events_for_browsers():
         again = await port.follow("/events/stream", "Accept: text/event-stream", "Last-Event-ID: 1")
         await port.publish(2)
         assert (await again.text()).startswith(b"id: 2\n")
+
+
+def owners(broker, clients):
+    """The process that has each client's connection, by what the system says."""
+    main = psutil.Process(broker.process.pid)
+    found = {}
+    for process in (main, *main.children()):
+        for connection in process.net_connections(kind="tcp"):
+            if connection.raddr:
+                found[connection.raddr.port] = process.pid
+    return [found[client.writer.get_extra_info("sockname")[1]] for client in clients]
+
+
+async def test_10_one_small_machine_has_several_cores():
+    """Three processes share the consumers; all get everything, whichever of them it was published to."""
+    broker = RunningBroker.start("--stream-workers", "3", "--set", "log.level=WARNING")
+    place = urlsplit(broker.streams)
+    clients = []
+    try:
+        for number in range(60):
+            clients.append(Client(*await asyncio.open_connection(place.hostname, place.port)))
+            await clients[-1].ask("GET", f"/events/{PATHS[number % 3]}")
+            assert await clients[-1].head() == 200
+            if clients[-1].headers.get("content-encoding"):
+                assert await clients[-1].text() == b""
+        serving_them = Counter(owners(broker, clients))
+        assert broker.process.pid not in serving_them
+        assert len(serving_them) == 3
+        assert min(serving_them.values()) >= 3  # the kernel deals them out by a hash; 20 on average
+        taken_by, ids = set(), []
+        while len(taken_by) < 3:
+            publisher = Client(*await asyncio.open_connection(place.hostname, place.port))
+            ids.append(str(len(ids)))
+            headers = ("Content-Type: application/ztreamy-event",)
+            await publisher.ask("POST", "/events/publish", *headers, body=encode_item(item(ids[-1])))
+            assert await publisher.head() == 200
+            taken_by.update(owners(broker, [publisher]))
+            await publisher.close()
+        for client in clients:
+            assert await client.ids(len(ids)) == ids
+            assert client.nothing_more()
+    finally:
+        await asyncio.gather(*(client.close() for client in clients))
+        broker.stop()
+
+
+def test_11_it_runs_on_what_is_maintained():
+    """The Pythons of today, none of Ztreamy's libraries, and a license that lets others build on it."""
+    about = metadata.metadata("triplewire")
+    running = f"Programming Language :: Python :: {sys.version_info.major}.{sys.version_info.minor}"
+    assert running in about.get_all("Classifier")
+    assert about["License-Expression"] == "Apache-2.0"
+    names = "triplewire.broker.app, triplewire.gates.stream.worker, triplewire.clients.streams, triplewire.clients.cli"
+    look = f"import sys, {names}; print(*(sys.modules.keys() & {{'tornado', 'pycurl', 'ztreamy'}}))"
+    asked = [sys.executable, "-P", "-c", look]
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout == "\n"
+    wanted = {re.split(r"[^\w.-]", each)[0].lower() for each in metadata.requires("triplewire")}
+    assert not wanted & {"tornado", "pycurl", "ztreamy"}

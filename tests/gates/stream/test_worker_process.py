@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from triplewire.broker.config import LimitsConfig
+from triplewire.gates.quotas import Quotas
+from triplewire.gates.stream.accounts import Ledger
 from triplewire.gates.stream.channel import Ready, Stats, Took
 from triplewire.gates.stream.worker_process import SILENT_S, WorkerProcess
 
@@ -30,7 +33,7 @@ class Channel:
 
 async def test_a_worker_that_is_well():
     """It has a while to begin, and then says something every second."""
-    worker = WorkerProcess(Owner(), 0)
+    worker = WorkerProcess(Owner(), 0, Ledger(Quotas(LimitsConfig())))
     now = worker.began
     assert worker.trouble(now + SILENT_S + 1) is None
     assert worker.trouble(now + 60) is not None
@@ -43,7 +46,7 @@ async def test_a_worker_that_is_well():
 
 async def test_one_that_is_silent_or_does_not_read():
     """Or has too much to read."""
-    worker = WorkerProcess(Owner(), 0)
+    worker = WorkerProcess(Owner(), 0, Ledger(Quotas(LimitsConfig())))
     worker._on_message(Ready())
     now = asyncio.get_running_loop().time()
     worker.channel = Channel()
@@ -60,7 +63,7 @@ async def test_one_that_is_silent_or_does_not_read():
 async def test_what_it_says_is_passed_on():
     """How long its writes took, and that it has gone."""
     owner = Owner()
-    worker = WorkerProcess(owner, 0)
+    worker = WorkerProcess(owner, 0, Ledger(Quotas(LimitsConfig())))
     worker._on_message(Took("e", 0.1))
     worker._on_lost()
     assert owner.told == [Took("e", 0.1), worker]

@@ -22,13 +22,13 @@ from .serving import Port, item, until
 
 
 @asynccontextmanager
-async def working(count=2, *, stream=None, authority=None, gate=None):
+async def working(count=2, *, stream=None, authority=None, gate=None, limits=None):
     """So many workers, and the stream `events` here; `port.server` are the workers."""
     loop = asyncio.get_running_loop()
     events = open_stream("events", StreamConfig(**(stream or {})), loop)
     feeds = {"events": events}
     config = StreamGateConfig(**({"port": 0, "workers": count} | (gate or {})))
-    workers = Workers(feeds, authority or Nobody(), LimitsConfig(), config, "WARNING")
+    workers = Workers(feeds, authority or Nobody(), LimitsConfig(**(limits or {})), config, "WARNING")
     port = Port(workers, events, (await workers.start())[0])
     port.feeds = feeds
     try:

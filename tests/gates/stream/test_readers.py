@@ -1,0 +1,42 @@
+"""There is one fan-out of each kind for a feed, while somebody reads it."""
+
+from __future__ import annotations
+
+import pytest
+
+from triplewire.broker.config import StreamGateConfig
+from triplewire.broker.errors import Overloaded
+from triplewire.gates.stream.lapses import Lapses
+from triplewire.gates.stream.readers import Readers
+
+from .serving import serving, until
+from .test_lapses import Judge
+
+
+async def test_they_come_and_go_with_their_readers():
+    """Three kinds; those of one kind share one, and when the last leaves it goes."""
+    async with serving() as port:
+        readers = port.server._readers
+        one, other = await port.follow(), await port.follow("/events/compressed")
+        await until(lambda: readers.consumers == 2)
+        assert len(readers) == 1
+        now = await port.follow("/events/priority")
+        poll = await port.connect()
+        await poll.ask("GET", "/events/long-polling")
+        await until(lambda: len(readers) == 3)
+        for client in (now, poll, one):
+            await client.close()
+        await until(lambda: readers.consumers == 1 and len(readers) == 1)
+        await other.close()
+        await until(lambda: not len(readers))
+        assert readers.consumers == 0
+
+
+def test_as_many_as_may_follow():
+    """One more is refused, and that is counted."""
+    readers = Readers(StreamGateConfig(consumers=1), Lapses(Judge()))
+    readers.check()
+    readers.consumers = 1
+    with pytest.raises(Overloaded, match=r"stream\.consumers"):
+        readers.check()
+    assert readers.shed == 1
