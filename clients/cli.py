@@ -22,6 +22,7 @@ from triplewire.broker.errors import (
 
 from .cli_consume import consume
 from .cli_explain import explain
+from .cli_history import history
 from .cli_journal import journal
 from .cli_jsap import jsap
 from .cli_keys import keys
@@ -53,6 +54,7 @@ for command in (
     consume,
     relay,
     load,
+    history,
     register,
     login,
     logout,

@@ -92,6 +92,8 @@ class _Foreign:
             self.gave_up = getting.status
             return False
         if getting.status >= 500:
+            # What comes with it goes into its reader of items, which never gets over it.
+            assert not b"".join(getting.chunks()), "a failure with a body"
             self.failures += 1
             return True
         feed = self._fresh()
