@@ -1,0 +1,223 @@
+"""CSV files as tables (RFC 4180, with other delimiters, quotes and encodings).
+
+A file is read as lines of text, which Spark splits and which keep what stood there; `from_csv` makes cells of each.  Where
+cells may hold line ends (`multiline`), Spark's own reader takes whole files.  Files with other headers, or the same names in
+another order, are frames of their own: a header is never taken on trust from another file.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter, defaultdict
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
+
+from .errors import SourceError
+from .files import files_at, first_line, shown, size_of
+from .reasons import Reason
+from .table import BLOCK, FAULT, FILE, HEADER, HEIGHT, PLACE, RAW, ROW, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from .plan import Source
+
+_BAD: Final = "_bad"
+_UTF_8: Final = frozenset(("utf-8", "utf8", "us-ascii"))
+# Of those that Spark decodes, the ones in which a line end is one byte.
+_BY_LINES: Final = {
+    "iso-8859-1": "ISO-8859-1",
+    "latin-1": "ISO-8859-1",
+    "latin1": "ISO-8859-1",
+    "iso8859-1": "ISO-8859-1",
+}
+_BOM: Final = "\ufeff"
+
+
+def csv_table(spark: SparkSession, source: Source) -> Table:
+    """The files of a source, as one table with the columns of all.
+
+    Raises:
+        SourceError: there are none, a header is empty or has a name twice, or the encoding is not known.
+    """
+    files = files_at(spark, source.path)
+    groups: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
+    for uri in files:
+        groups[_columns(spark, source, uri)].append(uri)
+    _check(source, groups)
+    read = _multiline if source.multiline else _by_line
+    names = list(dict.fromkeys(name for columns, _ in groups for name in columns))
+    frames = [read(spark, source, uris, columns, header, names) for (columns, header), uris in groups.items()]
+    frame = reduce(lambda one, other: one.unionByName(other), frames)
+    rows = frame.where(F.btrim(F.col(RAW)) != "")
+    size = size_of(spark, files)
+    if source.multiline:
+        lines = frame.select(FILE, BLOCK, PLACE, _height(names).alias(HEIGHT))
+        return Table(source, rows, lines, skipped=1 if source.header else 0, bytes=size)
+    return Table(
+        source, rows, frame.select(FILE, BLOCK, PLACE), headers=len(files) if source.header else 0, bytes=size
+    )
+
+
+def _columns(spark: SparkSession, source: Source, uri: str) -> tuple[tuple[str, ...], str]:
+    """A file's columns and its header as it stands there."""
+    if not source.header:
+        return source.columns, ""
+    try:
+        line = first_line(spark, uri).decode(_charset(source)).removeprefix(_BOM)
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{shown(uri)}: the header is not in {source.encoding}: {error.reason}") from error
+    rows = list(csv.reader([line], delimiter=source.delimiter, quotechar=source.quote or None))
+    names = tuple(rows[0]) if rows else ()
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if not any(names) or twice:
+        why = f"has the name {twice[0]!r} twice" if twice and any(names) else "is empty"
+        raise SourceError(f"{shown(uri)}: the header {why}")
+    return names, line
+
+
+def _check(source: Source, groups: dict[tuple[tuple[str, ...], str], list[str]]) -> None:
+    if not source.header and not source.columns:
+        raise SourceError(f"{source.name}: there is no header, so the mapping must name the columns")
+    sets = {frozenset(columns): (columns, uris) for (columns, _), uris in groups.items()}
+    if len(sets) > 1:
+        (first, there), (other, here) = list(sets.values())[:2]
+        differ = sorted(set(first) ^ set(other))
+        raise SourceError(
+            f"{source.name}: {shown(here[0])} has other columns than {shown(there[0])}: {', '.join(differ)[:300]}"
+        )
+
+
+def _charset(source: Source) -> str:
+    return "UTF-8" if source.encoding.lower() in _UTF_8 else source.encoding
+
+
+def _by_line(  # noqa: PLR0913, PLR0917 - one call, with all that a group of files has
+    spark: SparkSession,
+    source: Source,
+    uris: list[str],
+    columns: tuple[str, ...],
+    header: str,
+    names: list[str],
+) -> DataFrame:
+    text, is_bad = _decoded(source)
+    frame = spark.read.text(uris).select(
+        text.alias(RAW),
+        F.col("_metadata.file_path").alias(FILE),
+        F.col("_metadata.file_block_start").alias(BLOCK),
+        F.monotonically_increasing_id().alias(PLACE),
+        is_bad.alias("_encoding"),
+    )
+    cells = F.from_csv(F.col(RAW), _schema(columns), _options(source))
+    frame = frame.withColumn("_cells", cells)
+    fault = _fault(source, F.col(RAW), F.col("_cells").getField(_BAD), len(columns))
+    fault = F.when(F.col("_encoding"), Reason.BAD_ENCODING.value).otherwise(fault)
+    if header:
+        fault = F.when(F.col(RAW) == header, HEADER).otherwise(fault)
+    row = _in_order(source, F.col("_cells"), names)
+    return frame.select(row.alias(ROW), FILE, BLOCK, PLACE, RAW, fault.alias(FAULT))
+
+
+def _decoded(source: Source) -> tuple[Column, Column]:
+    """A line's text, and whether its bytes are none in the source's encoding."""
+    value = F.col("value")
+    if source.encoding.lower() in _UTF_8:
+        return F.make_valid_utf8(value), ~F.is_valid_utf8(value)
+    charset = _BY_LINES.get(source.encoding.lower())
+    if charset is None:
+        raise SourceError(
+            f"{source.name}: the encoding {source.encoding} is not read by lines; UTF-8 and ISO-8859-1 are, and "
+            "with `multiline` those of Java"
+        )
+    return F.decode(value.cast("binary"), charset), F.lit(False)
+
+
+def _fault(source: Source, raw: Column, bad: Column, columns: int) -> Column:
+    """Why a line has no row in it: quotes that do not close, or cells that are too many or too few."""
+    bare, is_torn = raw, F.lit(False)
+    if source.quote:
+        quote, delimiter = re.escape(source.quote), re.escape(source.delimiter)
+        # What is well quoted is taken out; then a field that begins with a quote was not closed, and
+        # one that goes on behind its quotes is none.
+        mark = "\u0001"
+        bare = F.regexp_replace(raw, f"{quote}[^{quote}]*+{quote}", mark)
+        torn = f"(?:^|{delimiter})(?:{quote}|{mark}+[^{delimiter}{mark}])"
+        is_torn = raw.contains(source.quote) & bare.rlike(torn)
+    found = F.length(bare) - F.length(F.replace(bare, F.lit(source.delimiter), F.lit("")))
+    count = found / F.lit(len(source.delimiter)) + 1
+    return (
+        F.when(is_torn, Reason.BAD_LINE.value)
+        .when(bad.isNull(), F.lit(None).cast("string"))
+        .when(count > columns, Reason.TOO_MANY_COLUMNS.value)
+        .when(count < columns, Reason.TOO_FEW_COLUMNS.value)
+        .otherwise(Reason.BAD_LINE.value)
+    )
+
+
+def _multiline(
+    spark: SparkSession, source: Source, uris: list[str], columns: tuple[str, ...], _: str, names: list[str]
+) -> DataFrame:
+    options = {
+        **_options(source),
+        "multiLine": "true",
+        "header": str(source.header).lower(),
+        "encoding": source.encoding,
+    }
+    read = spark.read.schema(_schema(columns)).options(**options).csv(uris)
+    cells = F.struct(*[F.col(f"`{_ticked(name)}`") for name in (*columns, _BAD)])
+    frame = read.select(
+        cells.alias("_cells"),
+        F.col("_metadata.file_path").alias(FILE),
+        F.lit(0).cast("bigint").alias(BLOCK),
+        F.monotonically_increasing_id().alias(PLACE),
+    )
+    bad = F.col("_cells").getField(_BAD)
+    frame = frame.withColumn(RAW, F.coalesce(bad, F.to_csv("_cells", {"sep": source.delimiter})))
+    fault = _fault(source, F.col(RAW), bad, len(columns))
+    row = _in_order(source, F.col("_cells"), names)
+    return frame.select(row.alias(ROW), FILE, BLOCK, PLACE, RAW, fault.alias(FAULT))
+
+
+def _schema(columns: tuple[str, ...]) -> str:
+    return ", ".join(f"`{_ticked(name)}` string" for name in (*columns, _BAD))
+
+
+def _options(source: Source) -> dict[str, str]:
+    return {
+        "sep": source.delimiter,
+        "quote": source.quote,
+        "escape": source.quote or "\u0000",
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _BAD,
+        "maxCharsPerColumn": "-1",
+        "maxColumns": "20480",
+        # Which texts are null the mapping says.
+        "nullValue": "\u0000",
+        "emptyValue": "",
+        "ignoreLeadingWhiteSpace": "false",
+        "ignoreTrailingWhiteSpace": "false",
+    }
+
+
+def _in_order(source: Source, cells: Column, names: list[str]) -> Column:
+    """The cells in the order of the first file; Spark reads what stands between two delimiters as null."""
+    found = [cells.getField(name) for name in names]
+    if "" not in source.nulls:
+        found = [F.coalesce(cell, F.lit("")) for cell in found]
+    return F.struct(*[cell.alias(name) for cell, name in zip(found, names, strict=True)])
+
+
+def _height(names: list[str]) -> Column:
+    """Lines that a row takes."""
+    ends = [
+        F.coalesce(F.length(cell) - F.length(F.replace(cell, F.lit("\n"), F.lit(""))), F.lit(0))
+        for cell in (F.col(ROW).getField(name) for name in names)
+    ]
+    return reduce(lambda one, other: one + other, ends, F.lit(1))
+
+
+def _ticked(name: str) -> str:
+    return name.replace("`", "``")

@@ -1,0 +1,215 @@
+"""A mapping carried out by Spark: all rules over one source in one pass, in Spark's own expressions.
+
+Out come records, one text each: a quad as a line of N-Quads, which begins with `<`, or a row that was rejected as a JSON
+object.  Both go through the same shuffle, so that a row is read once, whether or not it is broken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
+
+from .reasons import Reason
+from .table import BLOCK, FAULT, FILE, HEADER, PLACE, RAW
+from .term_maps import Made, TermMaps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, Observation
+
+    from .cells import Flag
+    from .plan import Join, Mapping, Rule
+    from .table import Table
+
+RECORD: Final = "line"
+_OK: Final = "_ok"
+_LINES: Final = "_lines"
+_REASONS: Final = "_reasons"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One source's rows with what was made of them: `_ok`, `_lines`, `_reasons` beside the table's columns."""
+
+    table: Table
+    frame: DataFrame
+    maps: TermMaps
+    joins: tuple[Rule, ...]
+
+
+def carried_out(table: Table, mapping: Mapping) -> Rows:
+    """The rules of one source on its rows.
+
+    Raises:
+        SourceError: a rule names a column that is not there.
+    """
+    maps = TermMaps(table, mapping.base_iri)
+    rules = [rule for rule in mapping.rules if rule.source == table.source.name]
+    single: list[Column] = []
+    many: list[Column] = []
+    flags: dict[str, Flag] = {}
+    for rule in rules:
+        made, broken = _parts(maps, rule)
+        given = _all([maps.is_given(reference) for reference in rule.given])
+        if rule.required:
+            broken = [*broken, (Reason.MISSING_VALUE, _is_missing(made, broken))]
+        for reason, flag in broken:
+            flags.setdefault(f"{reason} {given} {flag}", (reason, flag if given is None else given & flag))
+        if rule.join is None:
+            line = quad(made)
+            (many if _is_many(made) else single).append(line if given is None else F.when(given, line))
+    frame = _judged(maps.steps.on(table.frame), list(flags.values()))
+    frame = frame.withColumn(_LINES, _together(single, many))
+    return Rows(table, frame, maps, tuple(rule for rule in rules if rule.join is not None))
+
+
+def records(rows: Rows, observation: Observation | None = None) -> DataFrame:
+    """Quads and rejected rows, but for those of joins; `observation` counts good and all rows (`rows`, `made`)."""
+    frame = rows.frame
+    if observation is not None:
+        is_row = F.col(FAULT).isNull() | (F.col(FAULT) != HEADER)
+        frame = frame.observe(observation, F.count_if(is_row).alias("rows"), F.count_if(_OK).alias("made"))
+    found = F.when(F.col(_OK), F.col(_LINES)).otherwise(
+        F.array(rejected(rows.table.source.name, F.col(_REASONS)))
+    )
+    return frame.select(F.explode(found).alias(RECORD)).where(F.col(RECORD).isNotNull())
+
+
+def rejected(source: str, reasons: Column) -> Column:
+    """A row that makes no quads, as a record: a JSON object of where it stands, why, and its text."""
+    return F.to_json(
+        F.struct(F.lit(source).alias("source"), FILE, BLOCK, PLACE, reasons.alias("reasons"), RAW)
+    )
+
+
+def joined(rows: Rows, parents: dict[str, Table], base_iri: str) -> list[DataFrame]:
+    """The quads of the rules with a join, each by a join of its own: good rows with the parent's rows."""
+    return [
+        _joined(rows, rule, rule.join, parents[rule.join.parent], base_iri)
+        for rule in rows.joins
+        if rule.join
+    ]
+
+
+def quad(made: Sequence[Made]) -> Column:
+    """A line of these terms, or an array of lines for each combination; null where one of them is."""
+    if not _is_many(made):
+        return F.concat(*_pieces(made))
+    return _combined(list(made), [])
+
+
+def _parts(maps: TermMaps, rule: Rule) -> tuple[list[Made], list[Flag]]:
+    """What the row itself has of a quad: with a join the object is the other row's."""
+    terms = [rule.subject, rule.predicate]
+    if rule.join is None:
+        terms.append(rule.object)
+    if rule.graph is not None:
+        terms.append(rule.graph)
+    made = [maps.made(term) for term in terms]
+    return made, [flag for one in made for flag in one.broken]
+
+
+def _judged(frame: DataFrame, flags: list[Flag]) -> DataFrame:
+    """Whether each row is good, and if not, all reasons why; they are only looked for where it is not."""
+    fault = F.col(FAULT)
+    ok = fault.isNull()
+    reasons = F.array(fault)
+    if flags:
+        ok = ok & ~_any([flag for _, flag in flags])
+        told = F.array_compact(F.array(*[F.when(flag, reason.value) for reason, flag in flags]))
+        reasons = F.when(fault.isNotNull(), reasons).otherwise(F.array_sort(F.array_distinct(told)))
+    return frame.withColumns({_OK: ok, _REASONS: reasons})
+
+
+def _together(single: list[Column], many: list[Column]) -> Column:
+    none = F.array().cast("array<string>")
+    arrays = ([F.array(*single)] if single else []) + [F.coalesce(lines, none) for lines in many]
+    return F.concat(*arrays) if len(arrays) > 1 else arrays[0] if arrays else none
+
+
+def _joined(rows: Rows, rule: Rule, join: Join, parent: Table, base_iri: str) -> DataFrame:
+    """Keys and terms of the children, keys and objects of the parents, and where they agree a line."""
+    own = TermMaps(rows.table, base_iri)
+    terms, _ = _parts(own, rule)
+    given = _all([own.is_given(reference) for reference in rule.given])
+    keys = [own.text(child)[0] for child, _ in join.on]
+    wanted = [*[_array(one).alias(f"term{n}") for n, one in enumerate(terms)], *_named("key", keys)]
+    # The steps are made once more: their names are those of the rows' own, for other terms.
+    good = rows.frame.where(F.col(_OK)).select(*rows.table.frame.columns)
+    children = own.steps.on(good).where(F.lit(True) if given is None else given).select(*wanted)
+    parents = _objects(TermMaps(parent, base_iri), rule, join)
+    pairs = (
+        children.join(parents, [f"key{n}" for n in range(len(keys))]) if keys else children.crossJoin(parents)
+    )
+    made = [Made(F.col(f"term{n}"), many=True) for n in range(len(terms))]
+    made.insert(2, Made(F.col("object"), many=True))
+    return pairs.select(F.explode(quad(made)).alias(RECORD)).where(F.col(RECORD).isNotNull())
+
+
+def _objects(others: TermMaps, rule: Rule, join: Join) -> DataFrame:
+    """Keys and objects of the parent's rows; a broken subject is passed over."""
+    made = others.made(rule.object)
+    keys = _named("key", [others.text(key)[0] for _, key in join.on])
+    sound = F.col(FAULT).isNull() & ~_any([flag for _, flag in made.broken])
+    frame = others.steps.on(others.table.frame).where(sound)
+    return frame.select(_array(made).alias("object"), *keys)
+
+
+def _named(name: str, columns: list[Column]) -> list[Column]:
+    return [column.alias(f"{name}{n}") for n, column in enumerate(columns)]
+
+
+def _pieces(made: Sequence[Made]) -> list[Column]:
+    """The columns of a line; constants that stand side by side are one text."""
+    pieces: list[str | Column] = [""]
+    for one in made:
+        piece = one.constant if one.constant is not None else one.term
+        if isinstance(piece, str) and isinstance(pieces[-1], str):
+            pieces[-1] += f"{piece} "
+        elif isinstance(piece, str):
+            pieces.append(f"{piece} ")
+        else:
+            pieces += [piece, " "]
+    pieces = [*pieces[:-1], f"{pieces[-1]}."]
+    return [
+        F.lit(piece) if isinstance(piece, str) else piece
+        for piece in pieces
+        if not isinstance(piece, str) or piece
+    ]
+
+
+def _combined(rest: list[Made], chosen: list[Made]) -> Column:
+    if not rest:
+        return F.array(F.concat(*_pieces(chosen)))
+    first, *others = rest
+    if not first.many:
+        return _combined(others, [*chosen, first])
+    return F.flatten(F.transform(first.term, lambda term: _combined(others, [*chosen, Made(term)])))
+
+
+def _array(made: Made) -> Column:
+    return made.term if made.many else F.array_compact(F.array(made.term))
+
+
+def _is_many(made: Sequence[Made]) -> bool:
+    return any(one.many for one in made)
+
+
+def _is_missing(made: Sequence[Made], broken: Sequence[Flag]) -> Column:
+    """Whether a part is null that nothing has broken."""
+    missing = reduce(or_, [F.size(one.term) == 0 if one.many else one.term.isNull() for one in made])
+    return missing & ~_any([flag for _, flag in broken])
+
+
+def _any(flags: Sequence[Column]) -> Column:
+    false = F.lit(False)
+    return reduce(or_, [F.coalesce(flag, false) for flag in flags], false)
+
+
+def _all(conditions: Sequence[Column]) -> Column | None:
+    return reduce(and_, conditions) if conditions else None

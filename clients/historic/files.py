@@ -1,0 +1,80 @@
+"""Files wherever Spark reads them, by Hadoop's own ways: which there are, and the first line of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+
+from .errors import SourceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LONGEST_LINE: Final = 1 << 20
+_COMPRESSION: Final = 6
+
+
+def files_at(spark: SparkSession, path: str) -> list[str]:
+    """The URIs of the files at a path, a directory (with what is below it) or a glob, in order.
+
+    Raises:
+        SourceError: there is none.
+    """
+    try:
+        found = spark.read.option("recursiveFileLookup", "true").text(path).inputFiles()
+    except AnalysisException as error:
+        raise SourceError(f"{path}: there is nothing to read: {error.getMessage()!s:.200}") from error
+    if not found:
+        raise SourceError(f"{path}: there are no files in it")
+    return sorted(found)
+
+
+def first_line(spark: SparkSession, uri: str) -> bytes:
+    """A file's first line, without its end, decompressed where its name says so.
+
+    Raises:
+        SourceError: it can't be read, or has no line end in its first MiB.
+    """
+    # No public way leads to Hadoop's file systems.
+    java: Any = spark._jvm  # noqa: SLF001
+    settings = spark._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = java.org.apache.hadoop.fs.Path(java.java.net.URI(uri))
+    try:
+        stream = path.getFileSystem(settings).open(path)
+        try:
+            codec = java.org.apache.hadoop.io.compress.CompressionCodecFactory(settings).getCodec(path)
+            reader = java.org.apache.hadoop.util.LineReader(
+                codec.createInputStream(stream) if codec else stream
+            )
+            text = java.org.apache.hadoop.io.Text()
+            read = reader.readLine(text, LONGEST_LINE, LONGEST_LINE)
+        finally:
+            stream.close()
+    except Py4JJavaError as error:
+        raise SourceError(
+            f"{shown(uri)} can't be read: {error.java_exception.getMessage()!s:.200}"
+        ) from error
+    if read >= LONGEST_LINE:
+        raise SourceError(f"{shown(uri)}: the first line does not end within {LONGEST_LINE} bytes")
+    return bytes(text.copyBytes())
+
+
+def size_of(spark: SparkSession, uris: list[str]) -> int:
+    """About how many bytes the files have; those compressed count for what they mostly become."""
+    java: Any = spark._jvm  # noqa: SLF001
+    settings = spark._jsc.hadoopConfiguration()  # noqa: SLF001
+    total = 0
+    for uri in uris:
+        path = java.org.apache.hadoop.fs.Path(java.java.net.URI(uri))
+        length = path.getFileSystem(settings).getFileStatus(path).getLen()
+        total += length * (_COMPRESSION if uri.endswith((".gz", ".bz2", ".zst")) else 1)
+    return total
+
+
+def shown(uri: str) -> str:
+    """A file as people write it: a path of this machine without `file:`, everything else as the URI it is."""
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" else uri
