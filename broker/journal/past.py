@@ -102,18 +102,22 @@ def _check_reach(reader: JournalReader, last: int, at: int | None, until: int) -
 
 
 def _base(directory: Path, at: int | None) -> Snapshot | None:
-    """The whole snapshot to start from; None is the empty dataset before record 1."""
+    """The whole snapshot to start from; None is the empty dataset before record 1.
+
+    A snapshot behind `at` is better than none: a dataset that began with a load was not empty before record 1, and
+    snapshot 0 may be gone.
+    """
     sequences = snapshot_sequences(directory)
     before = [sequence for sequence in sequences if at is None or sequence <= at]
     for sequence in reversed(before):
         if (snapshot := _whole(directory, sequence)) is not None:
             return snapshot
-    firsts = first_sequences(directory)
-    if 0 not in sequences and (not sequences or firsts[:1] == [1]):
-        return None
     for sequence in sequences[len(before) :]:
         if (snapshot := _whole(directory, sequence)) is not None:
             return snapshot
+    firsts = first_sequences(directory)
+    if 0 not in sequences and (not sequences or firsts[:1] == [1]):
+        return None
     begin = f"the journal begins with record {firsts[0]}" if firsts else "there is no journal"
     raise JournalDamaged(str(directory / FOLDER), 0, f"a whole snapshot: {begin}")
 

@@ -179,7 +179,8 @@ class Stream:
                 return
             self._sending.cancel()
         self._full = full
-        wait_s = 0.0 if full else self.window.due() - self._loop.time()
+        now = self._loop.time()
+        wait_s = 0.0 if full else self.window.due(now) - now
         # A step of the loop at least, even without a window: the publisher is answered first.
         if wait_s <= 0:
             self._sending = self._loop.call_soon(self._send)
@@ -193,7 +194,7 @@ class Stream:
             self._waiting = []
             self._waiting_bytes = 0
             self._heard_at = self._loop.time()
-            self.window.sent(self._heard_at)
+            self.window.sent(self._heard_at, len(batch))
             self.sent = batch.last
             self.counts.batches += 1
             began = self.timer()

@@ -3,10 +3,10 @@
 What leaves together costs each consumer one write, however many items it is.  So a stream with many consumers can't
 afford a batch an item, and one with few need not wait for anything.
 
-*An item after silence leaves at once*, and opens a period in which what follows waits; what waits at its end leaves then
-and opens the next.  There is never more than one batch a period, as with a clock that ticks, but a clock makes each
-item wait, half a period on average, and this only those that come close behind another.  (With a window of 0.5 s and
-4 items a second at random, every seventh batch is an item that did not wait.)
+*Where items come close behind each other, the first waits for the others* as long as the least period is.  A clock that
+ticks makes items wait, too, and puts fewer of them together: with a window of 0.5 s and 4 items a second at random it has
+1.7 batches a second, and this 1.4.  *Where waiting brought nothing, the next item leaves at once*: the last batch was of
+one item, so the stream is quiet; what follows within the period waits for its end, and decides anew.
 
 *The period is the least one, or twice the time that writing the last batch took*, if that is more: then a batch is out
 before the next is due, and half of the time is left for publishers and for consumers that come.  What a write took is
@@ -39,6 +39,7 @@ class Window:
         self._least_s = least_s
         self._most_s = max(least_s, most_s)
         self._sent = -math.inf
+        self._is_quiet = True  # the last batch was of one item
         self._period_s = least_s
         self._took_s = 0.0  # as last looked at, when a batch was sent
         self._reported_s = 0.0  # the slowest since
@@ -48,22 +49,24 @@ class Window:
         """How far apart two batches are at the moment."""
         return self._period_s
 
-    def due(self) -> float:
-        """The moment at which the next batch may leave; in the past after silence."""
-        return self._sent + self._period_s
+    def due(self, now: float) -> float:
+        """The moment at which a batch may leave whose first item came now; in the past where that need not wait."""
+        due = self._sent + self._period_s
+        return due if self._is_quiet else max(due, now + self._least_s)
 
     def took(self, seconds: float) -> None:
         """Writing a batch to all consumers took so long; the slowest counts, where several processes write it."""
         self._reported_s = max(self._reported_s, seconds)
         self._set_period()
 
-    def sent(self, now: float) -> None:
-        """A batch leaves at this moment."""
+    def sent(self, now: float, items: int) -> None:
+        """A batch of so many items leaves at this moment."""
         if self._sent > -math.inf:
             faded = self._took_s * 0.5 ** ((now - self._sent) / HALF_LIFE_S)
             self._took_s = max(faded, self._reported_s)
             self._reported_s = 0.0
         self._sent = now
+        self._is_quiet = items == 1
         self._set_period()
 
     def _set_period(self) -> None:

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.deltas import World, examples, fresh_directory, histories, record, replacement, replacements
 
-from triplewire.broker.config import JournalConfig
+from triplewire.broker.config import JournalConfig, StoreConfig
+from triplewire.broker.dataset.offline import OfflineLoad
+from triplewire.broker.dataset.opening import open_dataset
 from triplewire.broker.delta_writer import write_delta
 from triplewire.broker.errors import JournalDamaged, StoreError
 from triplewire.broker.journal.checkpoint import checkpoint
@@ -20,6 +22,7 @@ from triplewire.broker.journal.journal import Journal
 from triplewire.broker.journal.past import past
 from triplewire.broker.journal.quad_lines import read_graph, read_lines
 from triplewire.broker.journal.segment import first_sequences, segment_path
+from triplewire.broker.journal.snapshot import snapshot_sequences
 from triplewire.broker.journal.snapshot_writer import write_draft
 
 CONFIG = JournalConfig(segment_bytes=1000, snapshots_kept=1000)
@@ -172,3 +175,22 @@ def test_records_that_a_snapshot_may_hold_must_be_there(tmp_path):
     path.unlink()
     with pytest.raises(StoreError, match="no journal that leads back to record 2"):
         past(tmp_path, 2)
+
+
+def test_what_was_loaded_before_the_first_record_is_there_at_each(tmp_path):
+    """Also when snapshot 0, which alone had it before record 1, is gone: a later one leads back."""
+    (tmp_path / "data.nt").write_text("<urn:loaded> <urn:p> <urn:o> .\n")
+    with OfflineLoad(tmp_path / "data", "memory") as into, (tmp_path / "data.nt").open("rb") as source:
+        into.load(source, pyoxigraph.RdfFormat.N_TRIPLES, "http://localhost/", None)
+    config = JournalConfig(segment_bytes=100_000, snapshot_bytes=2000)
+    dataset = open_dataset(StoreConfig(data=str(tmp_path / "data")), config)
+    for number in range(1, 200):
+        dataset.write(replacement(number))
+        if number % 20 == 0:
+            dataset.keep()
+    dataset.close()
+    assert 0 not in snapshot_sequences(tmp_path / "data")
+    assert first_sequences(tmp_path / "data")[0] == 1
+    loaded = next(read_lines(b"<urn:loaded> <urn:p> <urn:o> .\n"))
+    for at in (0, 1, 150, 199):
+        assert loaded in world(past(tmp_path / "data", at)).quads
