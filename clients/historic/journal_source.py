@@ -115,6 +115,6 @@ class SnapshotReading(DataSourceReader):
 
 
 def register(spark: SparkSession) -> None:
-    """Let this session know both sources."""
+    """Let this Spark session know both sources."""
     spark.dataSource.register(JournalSource)
     spark.dataSource.register(SnapshotSource)

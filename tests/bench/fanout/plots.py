@@ -112,6 +112,8 @@ def _figure(
 
 def _panel(axis: Axes, curves: Curves, by: str, values: dict[str, Callable[[Record], float]]) -> None:
     """A color for each peer, a marker for each mode; ours is thicker."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     peers, modes = (sorted({records[0][name] for records in curves.values()}) for name in ("peer", "mode"))
     for name, records in sorted(curves.items()):
         for style, value in values.items():
@@ -129,9 +131,9 @@ def _panel(axis: Axes, curves: Curves, by: str, values: dict[str, Callable[[Reco
     axis.set(xscale="log", yscale="log")
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.set_xticks([], minor=True)
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=30))
     axis.yaxis.set_major_formatter("{x:g}")
-    axis.yaxis.set_minor_formatter("{x:.2g}")
-    axis.tick_params(axis="y", which="minor", labelsize=6)
+    axis.yaxis.set_minor_formatter(NullFormatter())
     axis.grid(visible=True, which="both", alpha=0.2)
 
 
