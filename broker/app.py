@@ -34,7 +34,7 @@ from .core import Core
 from .dataset.opening import open_dataset
 from .endpoint import EndpointStore
 from .errors import StoreError
-from .heap import settle
+from .heap import give_back, settle
 from .journal.repair import repair as repair_journal
 from .ports import http_ports, websocket_ports
 from .readers.pool import ReaderProcesses
@@ -308,6 +308,7 @@ async def _every(seconds: float, due: Callable[[], bool], work: Callable[[], Non
 
 async def serve(config: Config) -> None:
     """Run until SIGTERM or SIGINT; says where it listens, then `ready`, on standard output."""
+    give_back()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -125,6 +125,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "jsap",
         "broker.config",
         "broker.guard",
+        "broker.heap",
         "broker.scheduler",
         "broker.security",
         "broker.stream_checks",

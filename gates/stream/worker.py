@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
+from triplewire.broker.heap import give_back
 from triplewire.broker.rights import Scope
 from triplewire.broker.security.authority import Nobody
 
@@ -215,6 +216,7 @@ def main() -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     logging.basicConfig(level=sys.argv[2], format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    give_back()
     uvloop.run(_work(int(sys.argv[1])))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -76,3 +78,37 @@ def test_what_the_start_made_is_left_out():
         assert all(new > old for new, old in zip(gc.get_threshold(), (700, 10, 10), strict=True))
     finally:
         gc.set_threshold(*before)
+
+
+_BUSY = """
+import sys
+from triplewire.broker.heap import give_back
+if sys.argv[1] == "yes":
+    give_back()
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+for size in (1, 2, 4, 8):  # glibc raises its thresholds with each that is freed
+    large = bytes(size * 1_000_000)
+before = resident()
+kept = []
+for _ in range(40):
+    large = bytes(3_000_000)
+    kept.append(bytes(2000))
+    more = bytes(3_000_000)
+    kept.append(bytes(2000))
+    del large, more
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is Linux's")
+def test_large_blocks_go_back():
+    """What is kept is what is used; without it no less is kept."""
+    kept = {}
+    for told in ("no", "yes"):
+        done = subprocess.run([sys.executable, "-c", _BUSY, told], capture_output=True, text=True, check=True)
+        kept[told] = int(done.stdout)
+    assert kept["yes"] < 1_000_000
+    assert kept["yes"] <= kept["no"]
