@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -173,6 +173,51 @@ def test_the_journals_commands(kept, tmp_path):
         assert done.returncode == 0, (line, done.stderr)
     assert (tmp_path / "noon.nq").read_text().startswith("<a:a> <a:b>")
     assert (tmp_path / "backup" / "journal").is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_archives_commands(kept, tmp_path):
+    """As they stand there, but for the day, the broker's address, and that the first is done once and ends."""
+    day = (datetime.now(UTC) - timedelta(days=2)).date().isoformat()
+    observe(kept, f"{day}T10:05:00Z", 21.5)
+    observe(kept, f"{day}T10:35:00Z", 22.5)
+    commands = block("sh", "triplewire history archive").replace("2026-05-01", day)
+    commands = commands.replace("--every 10s", "--once").replace("http://localhost:8000", kept.http)
+    # Two hundred tasks, as Spark would have it, are for more than two values.
+    (tmp_path / "spark-defaults.conf").write_text("spark.sql.shuffle.partitions 2\n")
+    more = {"SPARK_CONF_DIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    answers = []
+    for line in commands.splitlines():
+        words = shlex.split(line, comments=True)
+        assert words.pop(0) == "triplewire"
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "triplewire.clients", *words],
+            cwd=tmp_path,
+            env=os.environ | more,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        answers.append(done.stdout)
+    assert f"{day}T10:00:00Z" in answers[1]
+    assert "22" in answers[1].partition(f"{day}T10:00:00Z")[2]
+    query = f"""{SOSA} SELECT ?how ?value {{
+        ?o sosa:madeBySensor <http://example.org/kitchen> ; sosa:usedProcedure ?how ; sosa:hasSimpleResult ?value }}"""
+    told = httpx.post(f"{kept.http}/query", data={"query": query}, headers={"Accept": "text/csv"}).text
+    means = [row for row in told.splitlines() if "mean-of-hour" in row]
+    assert [float(row.rpartition(",")[2]) for row in means] == [22.0]
+
+
+SOSA = "PREFIX sosa: <http://www.w3.org/ns/sosa/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
+
+
+def observe(broker, moment: str, value: float) -> None:
+    update = f"""{SOSA} INSERT DATA {{ <http://example.org/{moment}> a sosa:Observation ;
+        sosa:madeBySensor <http://example.org/kitchen> ; sosa:observedProperty <http://example.org/temperature> ;
+        sosa:resultTime "{moment}"^^xsd:dateTime ; sosa:hasSimpleResult {value} }}"""
+    httpx.post(f"{broker.http}/update", data={"update": update}).raise_for_status()
 
 
 def wait_for_subscription(broker) -> None:

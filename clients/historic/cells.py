@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 from pyspark.sql import types as T  # noqa: N812 - likewise
 
 from .moments import moment, moment_of
-from .numbers_read import DOUBLES, XSD, canonical, decimal, double, double_of, inline_double, kind, let, plain
+from .numbers_read import DOUBLES, XSD, canonical, decimal, double, inline_double, kind, let, plain
 from .plan import Moment, Number
 from .reasons import Reason
 
@@ -57,6 +57,9 @@ def read(
         written = moment_of(value, has_zone=isinstance(type_, T.TimestampType), zone=reading.zone)
         return Read(written, datatype or _DATE_TIME, _null((Reason.IMPOSSIBLE_TIME), value, written))
     if reading is None:
+        if isinstance(type_, _FLOATING):
+            shown = keep(1, "raw", _spelled(value, type_)[0])
+            return Read(_double(shown, keep, "raw"), f"{XSD}double")
         return _natural(value, type_)
     text, own, broken = _spelled(value, type_)
     text = keep(1, "raw", text)
@@ -69,8 +72,6 @@ def _natural(value: Column, type_: T.DataType) -> Read:
     """R2RML's natural mapping (10.2)."""
     if isinstance(type_, _INTEGRAL):
         return Read(value.cast("string"), f"{XSD}integer")
-    if isinstance(type_, _FLOATING):
-        return Read(double_of(value), f"{XSD}double")
     if isinstance(type_, T.DecimalType):
         return Read(decimal(value.cast("string")), f"{XSD}decimal")
     if isinstance(type_, T.BooleanType):

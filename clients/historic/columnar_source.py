@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
 from .errors import SourceError
@@ -26,10 +27,10 @@ def columnar_table(spark: SparkSession, source: Source) -> Table:
     try:
         read = spark.read.format(source.format).load(source.path)
         files = read.inputFiles()
-    except AnalysisException as error:
-        raise SourceError(
-            f"{source.path} can't be read as {source.format}: {error.getMessage()!s:.300}"
-        ) from error
+    except PySparkException as error:
+        raise _unreadable(source, error.getMessage()) from error
+    except Py4JJavaError as error:
+        raise _unreadable(source, error.java_exception.getMessage()) from error
     if not files or not read.columns:
         raise SourceError(f"{source.path}: there are no files in it")
     row = F.struct("*")
@@ -42,3 +43,7 @@ def columnar_table(spark: SparkSession, source: Source) -> Table:
     )
     rows = frame.withColumns({RAW: F.to_json(ROW), FAULT: F.lit(None).cast("string")})
     return Table(source, rows, frame.select(FILE, BLOCK, PLACE), bytes=size_of(spark, list(files)) * 3)
+
+
+def _unreadable(source: Source, why: object) -> SourceError:
+    return SourceError(f"{source.path} can't be read as {source.format}: {why!s:.300}")

@@ -10,13 +10,15 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter, defaultdict
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
+from .charsets import LOST, UTF_8, charset_of, is_single_byte
 from .errors import SourceError
-from .files import files_at, first_line, shown, size_of
+from .files import files_at, first_line, paths_of, shown, size_of
 from .reasons import Reason
 from .table import BLOCK, FAULT, FILE, HEADER, HEIGHT, PLACE, RAW, ROW, Table
 
@@ -25,15 +27,8 @@ if TYPE_CHECKING:
 
     from .plan import Source
 
-_BAD: Final = "_bad"
-_UTF_8: Final = frozenset(("utf-8", "utf8", "us-ascii"))
-# Of those that Spark decodes, the ones in which a line end is one byte.
-_BY_LINES: Final = {
-    "iso-8859-1": "ISO-8859-1",
-    "latin-1": "ISO-8859-1",
-    "latin1": "ISO-8859-1",
-    "iso8859-1": "ISO-8859-1",
-}
+# No header can have it: a control that no file of text has.
+_BAD: Final = "bad\u0001"
 _BOM: Final = "\ufeff"
 
 
@@ -41,9 +36,16 @@ def csv_table(spark: SparkSession, source: Source) -> Table:
     """The files of a source, as one table with the columns of all.
 
     Raises:
-        SourceError: there are none, a header is empty or has a name twice, or the encoding is not known.
+        SourceError: there are none, all are empty, a header is empty or has a name twice, or the encoding is not known.
     """
-    files = files_at(spark, source.path)
+    charset = charset_of(spark, source)
+    if not source.header and not source.columns:
+        raise SourceError(f"{source.name}: there is no header, so the mapping must name the columns")
+    # An empty file has no header either: a day on which nothing was measured.
+    files = [uri for uri in files_at(spark, source.path) if size_of(spark, [uri])]
+    if not files:
+        raise SourceError(f"{shown(source.path)}: there is nothing in its files")
+    source = replace(source, encoding=charset)
     groups: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
     for uri in files:
         groups[_columns(spark, source, uri)].append(uri)
@@ -66,12 +68,10 @@ def _columns(spark: SparkSession, source: Source, uri: str) -> tuple[tuple[str, 
     """A file's columns and its header as it stands there."""
     if not source.header:
         return source.columns, ""
-    try:
-        line = first_line(spark, uri).decode(_charset(source)).removeprefix(_BOM)
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{shown(uri)}: the header is not in {source.encoding}: {error.reason}") from error
-    rows = list(csv.reader([line], delimiter=source.delimiter, quotechar=source.quote or None))
-    names = tuple(rows[0]) if rows else ()
+    if source.encoding == UTF_8 or is_single_byte(source.encoding):
+        names, line = _header(spark, source, uri)
+    else:
+        names, line = _header_in_cells(spark, source, uri), ""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if not any(names) or twice:
         why = f"has the name {twice[0]!r} twice" if twice and any(names) else "is empty"
@@ -79,9 +79,25 @@ def _columns(spark: SparkSession, source: Source, uri: str) -> tuple[tuple[str, 
     return names, line
 
 
+def _header(spark: SparkSession, source: Source, uri: str) -> tuple[tuple[str, ...], str]:
+    """The cells of a file's first line, and the line."""
+    try:
+        line = first_line(spark, uri).decode(source.encoding).removeprefix(_BOM)
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{shown(uri)}: the header is not in {source.encoding}: {error.reason}") from error
+    quotes: dict[str, Any] = {"quotechar": source.quote} if source.quote else {"quoting": csv.QUOTE_NONE}
+    rows = list(csv.reader([line], delimiter=source.delimiter, **quotes))
+    return (tuple(rows[0]) if rows else ()), line
+
+
+def _header_in_cells(spark: SparkSession, source: Source, uri: str) -> tuple[str, ...]:
+    """The same where the byte of a line's end may be half of a letter: Spark's reader has to find it."""
+    options = {**_options(source), "multiLine": "true", "encoding": source.encoding}
+    row = spark.read.options(**options).csv(paths_of([uri])).first()
+    return tuple((cell or "").removeprefix(_BOM) for cell in row) if row else ()
+
+
 def _check(source: Source, groups: dict[tuple[tuple[str, ...], str], list[str]]) -> None:
-    if not source.header and not source.columns:
-        raise SourceError(f"{source.name}: there is no header, so the mapping must name the columns")
     sets = {frozenset(columns): (columns, uris) for (columns, _), uris in groups.items()}
     if len(sets) > 1:
         (first, there), (other, here) = list(sets.values())[:2]
@@ -89,10 +105,6 @@ def _check(source: Source, groups: dict[tuple[tuple[str, ...], str], list[str]])
         raise SourceError(
             f"{source.name}: {shown(here[0])} has other columns than {shown(there[0])}: {', '.join(differ)[:300]}"
         )
-
-
-def _charset(source: Source) -> str:
-    return "UTF-8" if source.encoding.lower() in _UTF_8 else source.encoding
 
 
 def _by_line(  # noqa: PLR0913, PLR0917 - one call, with all that a group of files has
@@ -104,7 +116,7 @@ def _by_line(  # noqa: PLR0913, PLR0917 - one call, with all that a group of fil
     names: list[str],
 ) -> DataFrame:
     text, is_bad = _decoded(source)
-    frame = spark.read.text(uris).select(
+    frame = spark.read.text(paths_of(uris)).select(
         text.alias(RAW),
         F.col("_metadata.file_path").alias(FILE),
         F.col("_metadata.file_block_start").alias(BLOCK),
@@ -124,15 +136,10 @@ def _by_line(  # noqa: PLR0913, PLR0917 - one call, with all that a group of fil
 def _decoded(source: Source) -> tuple[Column, Column]:
     """A line's text, and whether its bytes are none in the source's encoding."""
     value = F.col("value")
-    if source.encoding.lower() in _UTF_8:
+    if source.encoding == UTF_8:
         return F.make_valid_utf8(value), ~F.is_valid_utf8(value)
-    charset = _BY_LINES.get(source.encoding.lower())
-    if charset is None:
-        raise SourceError(
-            f"{source.name}: the encoding {source.encoding} is not read by lines; UTF-8 and ISO-8859-1 are, and "
-            "with `multiline` those of Java"
-        )
-    return F.decode(value.cast("binary"), charset), F.lit(False)
+    text = F.decode(value.cast("binary"), source.encoding)
+    return text, text.contains(LOST)
 
 
 def _fault(source: Source, raw: Column, bad: Column, columns: int) -> Column:
@@ -166,7 +173,7 @@ def _multiline(
         "header": str(source.header).lower(),
         "encoding": source.encoding,
     }
-    read = spark.read.schema(_schema(columns)).options(**options).csv(uris)
+    read = spark.read.schema(_schema(columns)).options(**options).csv(paths_of(uris))
     cells = F.struct(*[F.col(f"`{_ticked(name)}`") for name in (*columns, _BAD)])
     frame = read.select(
         cells.alias("_cells"),
@@ -177,6 +184,7 @@ def _multiline(
     bad = F.col("_cells").getField(_BAD)
     frame = frame.withColumn(RAW, F.coalesce(bad, F.to_csv("_cells", {"sep": source.delimiter})))
     fault = _fault(source, F.col(RAW), bad, len(columns))
+    fault = F.when(F.col(RAW).contains(LOST), Reason.BAD_ENCODING.value).otherwise(fault)
     row = _in_order(source, F.col("_cells"), names)
     return frame.select(row.alias(ROW), FILE, BLOCK, PLACE, RAW, fault.alias(FAULT))
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 from .reasons import Reason
 from .table import BLOCK, FAULT, FILE, HEADER, PLACE, RAW
 from .term_maps import Made, TermMaps
+from .texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,16 +30,15 @@ if TYPE_CHECKING:
 RECORD: Final = "line"
 _OK: Final = "_ok"
 _LINES: Final = "_lines"
-_REASONS: Final = "_reasons"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One source's rows with what was made of them: `_ok`, `_lines`, `_reasons` beside the table's columns."""
+    """One source's rows with what was made of them: `_ok` and `_lines` beside the table's columns; `reasons` of a row that is not ok."""
 
     table: Table
     frame: DataFrame
-    maps: TermMaps
+    reasons: Column
     joins: tuple[Rule, ...]
 
 
@@ -48,24 +48,23 @@ def carried_out(table: Table, mapping: Mapping) -> Rows:
     Raises:
         SourceError: a rule names a column that is not there.
     """
-    maps = TermMaps(table, mapping.base_iri)
+    maps = TermMaps(Texts(table), mapping.base_iri)
     rules = [rule for rule in mapping.rules if rule.source == table.source.name]
     single: list[Column] = []
     many: list[Column] = []
-    flags: dict[str, Flag] = {}
+    flags: dict[tuple[object, ...], Flag] = {}
     for rule in rules:
         made, broken = _parts(maps, rule)
-        given = _all([maps.is_given(reference) for reference in rule.given])
-        if rule.required:
-            broken = [*broken, (Reason.MISSING_VALUE, _is_missing(made, broken))]
-        for reason, flag in broken:
-            flags.setdefault(f"{reason} {given} {flag}", (reason, flag if given is None else given & flag))
+        given = _given(maps, rule)
+        for key, (reason, flag) in _flags(maps, rule, made, broken):
+            if key not in flags:
+                flags[key] = (reason, flag if given is None else given & flag)
         if rule.join is None:
             line = quad(made)
             (many if _is_many(made) else single).append(line if given is None else F.when(given, line))
-    frame = _judged(maps.steps.on(table.frame), list(flags.values()))
-    frame = frame.withColumn(_LINES, _together(single, many))
-    return Rows(table, frame, maps, tuple(rule for rule in rules if rule.join is not None))
+    ok, reasons = _judged(list(flags.values()))
+    frame = maps.texts.steps.on(table.frame).withColumns({_OK: ok, _LINES: _together(single, many)})
+    return Rows(table, frame, reasons, tuple(rule for rule in rules if rule.join is not None))
 
 
 def records(rows: Rows, observation: Observation | None = None) -> DataFrame:
@@ -75,7 +74,7 @@ def records(rows: Rows, observation: Observation | None = None) -> DataFrame:
         is_row = F.col(FAULT).isNull() | (F.col(FAULT) != HEADER)
         frame = frame.observe(observation, F.count_if(is_row).alias("rows"), F.count_if(_OK).alias("made"))
     found = F.when(F.col(_OK), F.col(_LINES)).otherwise(
-        F.array(rejected(rows.table.source.name, F.col(_REASONS)))
+        F.array(rejected(rows.table.source.name, rows.reasons))
     )
     return frame.select(F.explode(found).alias(RECORD)).where(F.col(RECORD).isNotNull())
 
@@ -114,16 +113,34 @@ def _parts(maps: TermMaps, rule: Rule) -> tuple[list[Made], list[Flag]]:
     return made, [flag for one in made for flag in one.broken]
 
 
-def _judged(frame: DataFrame, flags: list[Flag]) -> DataFrame:
-    """Whether each row is good, and if not, all reasons why; they are only looked for where it is not."""
+def _given(maps: TermMaps, rule: Rule) -> Column | None:
+    return maps.texts.once(
+        ("given", rule.given), lambda: _all([maps.is_given(reference) for reference in rule.given])
+    )
+
+
+def _flags(
+    maps: TermMaps, rule: Rule, made: Sequence[Made], broken: Sequence[Flag]
+) -> list[tuple[tuple[object, ...], Flag]]:
+    """What breaks a row by this rule, each with a key: rules share their columns, and so their flags."""
+    found: list[tuple[tuple[object, ...], Flag]] = [
+        ((rule.given, reason, id(flag)), (reason, flag)) for reason, flag in broken
+    ]
+    if rule.required and (parts := [one for one in made if one.constant is None]):
+        key = ("missing", rule.given, *[id(one) for one in parts])
+        missing = maps.texts.once(key, lambda: _is_missing(parts, broken))
+        found.append((key, (Reason.MISSING_VALUE, missing)))
+    return found
+
+
+def _judged(flags: list[Flag]) -> tuple[Column, Column]:
+    """Whether a row is good, and if not, all reasons why."""
     fault = F.col(FAULT)
-    ok = fault.isNull()
-    reasons = F.array(fault)
-    if flags:
-        ok = ok & ~_any([flag for _, flag in flags])
-        told = F.array_compact(F.array(*[F.when(flag, reason.value) for reason, flag in flags]))
-        reasons = F.when(fault.isNotNull(), reasons).otherwise(F.array_sort(F.array_distinct(told)))
-    return frame.withColumns({_OK: ok, _REASONS: reasons})
+    if not flags:
+        return fault.isNull(), F.array(fault)
+    told = F.array_compact(F.array(*[F.when(flag, reason.value) for reason, flag in flags]))
+    reasons = F.when(fault.isNotNull(), F.array(fault)).otherwise(F.array_sort(F.array_distinct(told)))
+    return fault.isNull() & ~_any([flag for _, flag in flags]), reasons
 
 
 def _together(single: list[Column], many: list[Column]) -> Column:
@@ -134,15 +151,15 @@ def _together(single: list[Column], many: list[Column]) -> Column:
 
 def _joined(rows: Rows, rule: Rule, join: Join, parent: Table, base_iri: str) -> DataFrame:
     """Keys and terms of the children, keys and objects of the parents, and where they agree a line."""
-    own = TermMaps(rows.table, base_iri)
+    own = TermMaps(Texts(rows.table), base_iri)
     terms, _ = _parts(own, rule)
-    given = _all([own.is_given(reference) for reference in rule.given])
+    given = _given(own, rule)
     keys = [own.text(child)[0] for child, _ in join.on]
     wanted = [*[_array(one).alias(f"term{n}") for n, one in enumerate(terms)], *_named("key", keys)]
     # The steps are made once more: their names are those of the rows' own, for other terms.
     good = rows.frame.where(F.col(_OK)).select(*rows.table.frame.columns)
-    children = own.steps.on(good).where(F.lit(True) if given is None else given).select(*wanted)
-    parents = _objects(TermMaps(parent, base_iri), rule, join)
+    children = own.texts.steps.on(good).where(F.lit(True) if given is None else given).select(*wanted)
+    parents = _objects(TermMaps(Texts(parent), base_iri), rule, join)
     pairs = (
         children.join(parents, [f"key{n}" for n in range(len(keys))]) if keys else children.crossJoin(parents)
     )
@@ -156,7 +173,7 @@ def _objects(others: TermMaps, rule: Rule, join: Join) -> DataFrame:
     made = others.made(rule.object)
     keys = _named("key", [others.text(key)[0] for _, key in join.on])
     sound = F.col(FAULT).isNull() & ~_any([flag for _, flag in made.broken])
-    frame = others.steps.on(others.table.frame).where(sound)
+    frame = others.texts.steps.on(others.texts.table.frame).where(sound)
     return frame.select(_array(made).alias("object"), *keys)
 
 

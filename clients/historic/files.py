@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 LONGEST_LINE: Final = 1 << 20
 _COMPRESSION: Final = 6
+_WILD: Final = re.compile(r"[\[{*?]")
+_GLOB: Final = re.compile(r"[\[\]{}*?\\]")
 
 
 def files_at(spark: SparkSession, path: str) -> list[str]:
@@ -27,9 +30,24 @@ def files_at(spark: SparkSession, path: str) -> list[str]:
         found = spark.read.option("recursiveFileLookup", "true").text(path).inputFiles()
     except AnalysisException as error:
         raise SourceError(f"{path}: there is nothing to read: {error.getMessage()!s:.200}") from error
+    found = [uri for uri in found if not _is_hidden(uri, path)]
     if not found:
         raise SourceError(f"{path}: there are no files in it")
     return sorted(found)
+
+
+def _is_hidden(uri: str, path: str) -> bool:
+    """Whether a glob met what Spark leaves out elsewhere: names with `_` or a point before them, as a job's that was cut off."""
+    fixed = _WILD.split(path)[0].rpartition("/")[0]
+    if not fixed or _WILD.search(path) is None:
+        return False
+    met = unquote(uri).partition(f"{fixed}/")[2]
+    return any(name.startswith((".", "_")) and "=" not in name for name in met.split("/"))
+
+
+def paths_of(uris: list[str]) -> list[str]:
+    """The same files as Spark's readers take them: names as they are, with what would be a glob in them escaped."""
+    return [_GLOB.sub(r"\\\g<0>", unquote(uri)) for uri in uris]
 
 
 def first_line(spark: SparkSession, uri: str) -> bytes:

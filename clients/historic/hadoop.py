@@ -38,6 +38,14 @@ class Folder:
         with self._told("read"):
             return bool(self._system.exists(self._path(name)))
 
+    def names(self, start: str) -> list[str]:
+        """The files and directories in it whose names begin like this, in order."""
+        with self._told("read"):
+            if not self._system.exists(self._folder):
+                return []
+            found = [str(status.getPath().getName()) for status in self._system.listStatus(self._folder)]
+        return sorted(name for name in found if name.startswith(start))
+
     def remove(self, name: str) -> None:
         """A file, or a directory with all in it; nothing where there is none."""
         with self._told("removed"):

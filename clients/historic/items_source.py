@@ -7,6 +7,7 @@ A file is read by one Python process, a piece at a time.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
@@ -14,7 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 from triplewire.broker.wire.item_reader import ItemReader
 from triplewire.broker.wire.items import ItemError
 
-from .files import files_at, size_of
+from .arrow import in_arrow
+from .files import files_at, paths_of, size_of
+from .json_values import unwrapped, wrapped
 from .reasons import Reason
 from .table import BLOCK, FAULT, FILE, PLACE, RAW, ROW, Table
 
@@ -43,6 +46,7 @@ _SCHEMA: Final = (
     f"file string, place bigint, raw string, fault string, {', '.join(f'{name} string' for name in COLUMNS)}"
 )
 _PIECE: Final = 1 << 20
+_NUMBER: Final = re.compile("item ([0-9]+) ")
 _BATCH: Final = 1000
 
 
@@ -53,9 +57,10 @@ def items_table(spark: SparkSession, source: Source) -> Table:
         SourceError: there are no files.
     """
     files = files_at(spark, source.path)
-    read = spark.read.format("binaryFile").load(files).select("path", "content")
-    items = read.mapInArrow(_items, _SCHEMA)
-    row = F.struct(*COLUMNS, F.try_parse_json("body").alias("json"))
+    read = spark.read.format("binaryFile").load(paths_of(files))
+    contents = read.select(F.col("_metadata.file_path").alias("path"), "content")
+    items = in_arrow(contents, _items, _SCHEMA)
+    row = F.struct(*COLUMNS, unwrapped(wrapped(F.col("body"))).alias("json"))
     rows = items.select(row.alias(ROW), FILE, F.lit(0).cast("bigint").alias(BLOCK), PLACE, RAW, FAULT)
     return Table(source, rows, rows.select(FILE, BLOCK, PLACE), bytes=size_of(spark, files))
 
@@ -78,16 +83,31 @@ def _rows(content: memoryview) -> Iterator[dict[str, Any]]:
     """The items of a file; one that is none is a row that is broken, and what can't be read on ends it."""
     unfit: list[ItemError] = []
     reader = ItemReader(on_unfit=unfit.append)
+    number = 1
+    for start in (*range(0, len(content), _PIECE), None):
+        items, end = _items_of(reader, None if start is None else bytes(content[start : start + _PIECE]))
+        yield from _in_order(items, unfit, number)
+        number += len(items) + len(unfit)
+        unfit.clear()
+        if end is not None:
+            yield _broken(end)
+            return
+
+
+def _items_of(reader: ItemReader, piece: bytes | None) -> tuple[list[Item], ItemError | None]:
+    """The items that end in a piece, or none and why it can't be read on; None is the end of the file."""
     try:
-        for start in range(0, len(content), _PIECE):
-            items = reader.feed(bytes(content[start : start + _PIECE]))
-            yield from map(_row, items)
-            yield from (_broken(error) for error in unfit)
-            unfit.clear()
-        yield from map(_row, reader.finish())
-        yield from (_broken(error) for error in unfit)
+        return (reader.finish() if piece is None else reader.feed(piece)), None
     except ItemError as error:
-        yield _broken(error)
+        return [], error
+
+
+def _in_order(items: list[Item], unfit: list[ItemError], number: int) -> Iterator[dict[str, Any]]:
+    """Both as they stood in the file, from that number on: an error tells its own."""
+    broken = {int(found[1]): error for error in unfit if (found := _NUMBER.match(error.where))}
+    rest = iter(items)
+    for place in range(number, number + len(items) + len(broken)):
+        yield _broken(broken[place]) if place in broken else _row(next(rest))
 
 
 def _row(item: Item) -> dict[str, Any]:

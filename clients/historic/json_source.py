@@ -6,14 +6,14 @@ is read whole by one task; only what is at the iterator must fit into Spark's li
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 from pyspark.sql import types as T  # noqa: N812 - likewise
 
-from .files import files_at, size_of
+from .files import files_at, paths_of, size_of
 from .json_paths import json_path
-from .json_values import all_of, at_each, json_at
+from .json_values import END, all_of, at_each, json_at, unwrapped, wrapped
 from .reasons import Reason
 from .table import BLOCK, FAULT, FILE, PLACE, RAW, ROW, Table, before_all
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .plan import Source
 
 
+_BOM: Final = "\ufeff"
+_ALL: Final = 2**31 - 1
+
+
 def json_lines_table(spark: SparkSession, source: Source) -> Table:
     """A row for each line that is not empty.
 
@@ -30,14 +34,15 @@ def json_lines_table(spark: SparkSession, source: Source) -> Table:
         SourceError: there are no files.
     """
     files = files_at(spark, source.path)
-    frame = spark.read.text(files).select(
-        F.try_parse_json(F.col("value")).alias(ROW),
+    frame = spark.read.text(paths_of(files)).select(
+        wrapped(F.col("value")).alias("_wrapped"),
         F.col("_metadata.file_path").alias(FILE),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(PLACE),
         F.make_valid_utf8("value").alias(RAW),
         F.is_valid_utf8("value").alias("_valid"),
     )
+    frame = frame.withColumn(ROW, unwrapped(F.col("_wrapped")))
     fault = F.when(~F.col("_valid"), Reason.BAD_ENCODING.value).when(
         F.col(ROW).isNull(), Reason.BAD_LINE.value
     )
@@ -52,19 +57,22 @@ def json_table(spark: SparkSession, source: Source) -> Table:
         SourceError: there are no files.
     """
     files = files_at(spark, source.path)
-    documents = spark.read.text(files, wholetext=True)
-    values, is_bad = _rows(F.col("value"), json_path(source.iterator or "$"))
-    frame = documents.select(
+    documents = spark.read.text(paths_of(files), wholetext=True)
+    # Spark's reader of lines drops the mark, that of whole files does not.
+    text = F.when(F.col("value").startswith(_BOM), F.substring("value", 2, _ALL)).otherwise(F.col("value"))
+    values, is_bad = _rows(text, json_path(source.iterator or "$"))
+    fault = F.when(~F.is_valid_utf8("value"), Reason.BAD_ENCODING.value).when(is_bad, Reason.BAD_LINE.value)
+    frame = documents.where(F.btrim("value") != "").select(
         values.alias("_values"),
-        is_bad.alias("_bad"),
-        F.substring("value", 1, 1000).alias("_start"),
+        fault.alias(FAULT),
+        F.substring(F.make_valid_utf8("value"), 1, 1000).alias("_start"),
         F.col("_metadata.file_path").alias(FILE),
     )
     # A document that can't be read is one row that can't.
     one = F.array(F.lit(None).cast("variant"))
     exploded = frame.select(
-        F.posexplode(F.when(F.col("_bad"), one).otherwise(F.col("_values"))).alias("_place", ROW),
-        "_bad",
+        F.posexplode(F.when(F.col(FAULT).isNotNull(), one).otherwise(F.col("_values"))).alias("_place", ROW),
+        FAULT,
         "_start",
         FILE,
     )
@@ -73,8 +81,8 @@ def json_table(spark: SparkSession, source: Source) -> Table:
         FILE,
         F.lit(0).cast("bigint").alias(BLOCK),
         F.col("_place").cast("bigint").alias(PLACE),
-        F.when(F.col("_bad"), F.col("_start")).otherwise(F.to_json(ROW)).alias(RAW),
-        F.when(F.col("_bad"), Reason.BAD_LINE.value).alias(FAULT),
+        F.when(F.col(FAULT).isNotNull(), F.col("_start")).otherwise(F.to_json(ROW)).alias(RAW),
+        FAULT,
     )
     return Table(source, rows, _places(rows), bytes=size_of(spark, files))
 
@@ -90,22 +98,33 @@ def _rows(text: Column, path: tuple[str | int | None, ...]) -> tuple[Column, Col
     """
     start = before_all(path)
     if None not in path or any(isinstance(step, int) for step in start):
-        value = F.try_parse_json(text)
+        value = unwrapped(wrapped(text))
         values = F.array_compact(F.array(json_at(value, start, "variant")))
         is_bad = value.isNull()
     else:
-        type_: T.ArrayType | T.StructType = T.ArrayType(T.VariantType())
-        for step in reversed(start):
-            type_ = T.StructType([T.StructField(str(step), type_)])
-        # A root of another kind is no row, but no reason to say that the document is broken either.
-        read = F.from_json(text, type_, {"mode": "PERMISSIVE"})
-        values = read
-        for step in start:
-            values = values.getField(str(step))
-        values = F.coalesce(values, F.array().cast("array<variant>"))
-        is_bad = read.isNull() & F.try_parse_json(text).isNull()
+        elements, is_whole = _read(text, start, T.ArrayType(T.VariantType()))
+        members, is_whole_too = _read(text, start, T.MapType(T.StringType(), T.VariantType()))
+        # What is neither array nor object has no rows, but is no reason to say that the document is broken.
+        values = F.coalesce(elements, F.map_values(members), F.array().cast("array<variant>"))
+        is_bad = ~(is_whole | is_whole_too)
         path = path[len(start) + 1 :]
         start = ()
     for way in path[len(start) :]:
         values = all_of(values) if way is None else at_each(values, way)
     return F.filter(values, lambda value: value.isNotNull()), is_bad
+
+
+def _read(text: Column, start: tuple[str | int, ...], type_: T.DataType) -> tuple[Column, Column]:
+    """What is of this type at a place in a document, null where it is another; and whether all was read.
+
+    The document is a member of an object, so that what stands behind it is one, too, or it came to no end.
+    """
+    for step in reversed(start):
+        type_ = T.StructType([T.StructField(str(step), type_)])
+    whole = T.StructType([T.StructField("in", type_), T.StructField("end", T.StringType())])
+    wrapping = F.concat(F.lit('{"in":'), text, F.lit(f',"end":"{END}"}}'))
+    read = F.from_json(wrapping, whole, {"mode": "PERMISSIVE"})
+    found = read.getField("in")
+    for step in start:
+        found = found.getField(str(step))
+    return found, F.coalesce(read.getField("end") == END, F.lit(False))

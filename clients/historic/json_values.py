@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
@@ -10,6 +10,23 @@ from .errors import SourceError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+
+END: Final = "\u2404 end"
+
+
+def wrapped(text: Column) -> Column:
+    """A text as the first of two JSON values, the second of which is `END`; null where it is no JSON.
+
+    Spark stops reading behind a value, whatever follows: what stands behind the text tells that it came to its end.
+    """
+    return F.try_parse_json(F.concat(F.lit("["), text, F.lit(f',"{END}"]')))
+
+
+def unwrapped(value: Column) -> Column:
+    """What `wrapped` has wrapped; null where more than one value was in it."""
+    is_whole = F.try_variant_get(value, "$[1]", "string") == END
+    return F.when(is_whole, F.try_variant_get(value, "$[0]", "variant"))
 
 
 def json_at(value: Column, steps: tuple[str | int, ...], type_: str) -> Column:

@@ -58,9 +58,9 @@ def _iso(text: Column, zone: str) -> Column:
 
 def _by_format(text: Column, pattern: str, zone: str) -> Column:
     if pattern == "epoch_s":
-        # What is below a microsecond is cut off: towards the past, as with every other form.
+        # What is below a microsecond is cut off, as with every other form.
         seconds = F.when(text.rlike(r"^-?[0-9]{1,13}(?:\.[0-9]+)?\z"), text)
-        whole = F.floor(seconds.try_cast("decimal(38,20)") * F.lit(1000000)).cast("bigint")
+        whole = (seconds.try_cast("decimal(38,20)") * F.lit(1000000)).cast("bigint")
         return _written(F.timestamp_micros(whole), "UTC", F.lit(True))
     if pattern == "epoch_ms":
         millis = F.when(text.rlike(r"^-?[0-9]{1,15}\z"), text).try_cast("bigint")

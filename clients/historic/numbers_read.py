@@ -27,6 +27,7 @@ _SPACE: Final = " \t\r\n"
 _LARGEST: Final = 1.7976931348623157e308
 _SMALLEST: Final = 2.2250738585072014e-308  # below it doubles have fewer digits
 _OWN_DIGITS: Final = 15  # so many and fewer survive the way into a double and back
+_COMMON: Final = r"^-?[0-9]{1,15}(?:\.[0-9]*)?\z"
 
 
 def plain(text: Column, number: Number) -> Column:
@@ -85,25 +86,26 @@ def double(text: Column, keep: Callable[[Column], Column]) -> Column:
     """`20.50` is `2.05E1`; XSD's INF and NaN stay, and what is beyond the largest is null.
 
     The digits come from the text where it has few of them, else from the double: the fewest that mean the same, where Java
-    before 19 sometimes tells one too many (JDK-4511638).  `keep` makes a column of what is looked at often.
+    before 19 sometimes tells one too many (JDK-4511638).  `keep` makes a column of what is looked at often.  Nearly all that
+    is measured is short and has no exponent: that is written by few operations, and the long way is only gone for the rest.
     """
+    common = (F.length(text) <= _OWN_DIGITS + 1) & text.rlike(_COMMON)
+    shown = keep(F.when(~common, _shown(text)))
+    sign = F.when(text.startswith("-"), "-").otherwise("")
+    special = F.when(text.isin("INF", "-INF", "NaN"), text).when(text == "+INF", "INF")
+    rare = F.when(shown.isNotNull(), F.concat(sign, _scientific(shown))).otherwise(special)
+    return F.when(common, F.concat(sign, _pointed(_unsigned(text), F.lit(0)))).otherwise(rare)
+
+
+def _shown(text: Column) -> Column:
+    """A number's digits, without its sign; null where it is none, or beyond the largest double."""
     value = F.abs(F.when(text.rlike(_DOUBLE), text).try_cast("double"))
     digits = F.length(_significant(_mantissa(_unsigned(text))))
     shown = F.when((digits <= _OWN_DIGITS) & (value > _SMALLEST), _unsigned(text))
     for count in (1, _OWN_DIGITS, _OWN_DIGITS + 1):
         fewer = F.printf(F.lit(f"%.{count - 1}e"), value)
         shown = shown.when(fewer.try_cast("double") == value, fewer)
-    shown = F.when(value <= _LARGEST, shown.otherwise(value.cast("string")))
-    shown = keep(shown)
-    sign = F.when(text.startswith("-"), "-").otherwise("")
-    special = F.when(text.isin("INF", "-INF", "NaN"), text).when(text == "+INF", "INF")
-    written = F.when(_significant(_mantissa(shown)) == "", "0.0E0").otherwise(_scientific(shown))
-    return F.when(shown.isNotNull(), F.concat(sign, written)).otherwise(special)
-
-
-def double_of(value: Column) -> Column:
-    """A double of the source's own in its canonical form."""
-    return let(F.replace(value.cast("string"), F.lit("Infinity"), F.lit("INF")), inline_double)
+    return F.when(value <= _LARGEST, shown.otherwise(value.cast("string")))
 
 
 def let(value: Column, body: Callable[[Column], Column]) -> Column:
@@ -117,26 +119,35 @@ def inline_double(text: Column) -> Column:
 
 
 def _scientific(text: Column) -> Column:
-    """A positive number's digits with the point behind the first."""
-    mantissa = _mantissa(text)
-    whole = F.substring_index(mantissa, ".", 1)
-    power = F.when(F.upper(text).contains("E"), F.substring_index(F.upper(text), "E", -1)).otherwise("0")
+    """A number without sign, with or without exponent, with its point behind the first digit."""
+    power = F.when(_capital(text).contains("E"), F.substring_index(_capital(text), "E", -1)).otherwise("0")
+    return _pointed(_mantissa(text), power.try_cast("int"))
+
+
+def _pointed(mantissa: Column, power: Column) -> Column:
+    """Digits with or without a point, times so many tens: `0250.0` is `2.5E2`."""
     digits = F.replace(mantissa, F.lit("."), F.lit(""))
-    leading = F.length(digits) - F.length(F.ltrim(digits, F.lit("0")))
-    shown = _significant(mantissa)
+    unled = F.ltrim(digits, F.lit("0"))
+    shown = F.rtrim(unled, F.lit("0"))
     rest = F.substring(shown, 2, 800)
-    exponent = power.try_cast("int") + F.length(whole) - leading - 1
-    return F.concat(
+    exponent = F.length(F.substring_index(mantissa, ".", 1)) - 1 - F.length(digits) + F.length(unled) + power
+    written = F.concat(
         F.substring(shown, 1, 1),
         F.lit("."),
         F.when(rest == "", "0").otherwise(rest),
         F.lit("E"),
         exponent.cast("string"),
     )
+    return F.when(shown == "", "0.0E0").otherwise(written)
 
 
 def _mantissa(text: Column) -> Column:
-    return F.substring_index(F.upper(text), "E", 1)
+    return F.substring_index(_capital(text), "E", 1)
+
+
+def _capital(text: Column) -> Column:
+    """Spark's `upper` knows all scripts, and takes seconds to learn them."""
+    return F.replace(text, F.lit("e"), F.lit("E"))
 
 
 def _significant(mantissa: Column) -> Column:

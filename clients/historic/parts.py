@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MANIFEST: Final = "manifest.json"
 COMPRESSIONS: Final = ("gzip", "none")
 _LINE: Final = "line"
+_RECORDS: Final = "records-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,11 @@ def write_records(records: DataFrame, out: str, settings: PartSettings, sample: 
                 f"{out} has parts already: name another directory, or say that they shall be overwritten"
             )
         folder.remove(MANIFEST)
+    # What a run left that was cut off, or is overwritten now.
+    for left in folder.names(_RECORDS):
+        folder.remove(left)
     # A name of its own: tasks of a run that was cut off may still be at work.
-    name = f"records-{uuid4().hex[:12]}"
+    name = f"{_RECORDS}{uuid4().hex[:12]}"
     starts = boundaries(sample, settings.part_bytes, spark.sparkContext.defaultParallelism) if sample else []
     counts = Observation("parts")
     is_quad = ~F.col(_LINE).startswith("{")

@@ -7,12 +7,14 @@ anything leaves a task.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
 from .parts import Part, in_order
 from .report import Coverage
+from .shares import MOST_PARTS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from .parts import Written
 
 MOST_SENSORS: Final = 1000
+# The numbers that Spark gives to sets of (file, sensor): a bit for each that it is not of.
+_FILES: Final = 0b01
+_SENSORS: Final = 0b10
+_ALL: Final = 0b11
 _SOSA: Final = "http://www.w3.org/ns/sosa/"
 _TYPE: Final = f" <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{_SOSA}Observation> "
 _SENSOR: Final = f" <{_SOSA}madeBySensor> "
@@ -39,30 +45,47 @@ class Summary:
 
 
 def summary(spark: SparkSession, written: Written) -> Summary:
-    """Of all parts."""
+    """Of all parts: what there is of each file, of each sensor, and of all, in one query."""
     if not written.has_quads:
         return Summary()
-    subjects = (
-        _subjects(spark.read.text(written.quads))
-        .groupBy("file", "sensor")
+    sensors = Observation("sensors")
+    told = (
+        _by_file_and_sensor(_subjects(spark.read.text(written.quads)))
+        .groupingSets([["file"], ["sensor"], []], "file", "sensor")
         .agg(
-            F.sum("lines").alias("lines"),
-            F.sum("bytes").alias("bytes"),
-            F.sum("observation").alias("observations"),
-            F.count("sensor").alias("made"),
-            F.min("time").alias("first"),
-            F.max("time").alias("last"),
+            F.grouping_id().alias("set"),
+            *[F.sum(name).alias(name) for name in ("lines", "bytes", "observations", "made")],
+            _written(F.min("first")).alias("first"),
+            _written(F.max("last")).alias("last"),
         )
+        .where((F.col("set") != _SENSORS) | F.col("sensor").isNotNull())
+        .observe(sensors, F.count_if(F.col("set") == _SENSORS).alias("count"))
+        .orderBy(F.col("set") == _SENSORS, F.desc("made"), "sensor")
+        .limit(MOST_PARTS + 2 + MOST_SENSORS)
     )
-    subjects = subjects.persist()
-    try:
-        files = subjects.groupBy("file").agg(F.sum("lines").alias("lines"), F.sum("bytes").alias("bytes"))
-        parts = in_order(
-            written, [(row["file"], row["lines"], row["bytes"]) for row in files.toLocalIterator()]
-        )
-        return Summary(parts, **_totals(subjects), sensors=_sensors(subjects))
-    finally:
-        subjects.unpersist()
+    rows = told.collect()
+    files = [(row["file"], row["lines"], row["bytes"]) for row in rows if row["set"] == _FILES]
+    (all_,) = (row for row in rows if row["set"] == _ALL)
+    found = [row for row in rows if row["set"] == _SENSORS][:MOST_SENSORS]
+    return Summary(
+        in_order(written, files),
+        observations=all_["observations"] or 0,
+        first=all_["first"],
+        last=all_["last"],
+        sensor_count=sensors.get["count"],
+        sensors=tuple(Coverage(row["sensor"], row["made"], row["first"], row["last"]) for row in found),
+    )
+
+
+def _by_file_and_sensor(subjects: DataFrame) -> DataFrame:
+    return subjects.groupBy("file", "sensor").agg(
+        F.sum("lines").alias("lines"),
+        F.sum("bytes").alias("bytes"),
+        F.sum("observation").alias("observations"),
+        F.count("sensor").alias("made"),
+        F.min("time").alias("first"),
+        F.max("time").alias("last"),
+    )
 
 
 def _subjects(lines: DataFrame) -> DataFrame:
@@ -88,31 +111,6 @@ def _subjects(lines: DataFrame) -> DataFrame:
 
 def _object(line: Column, predicate: str, shape: str) -> Column:
     return F.regexp_extract(line, f"^[^ ]+{predicate}{shape}", 1)
-
-
-def _totals(subjects: DataFrame) -> dict[str, Any]:
-    row = subjects.agg(
-        F.sum("observations").alias("observations"),
-        _written(F.min("first")).alias("first"),
-        _written(F.max("last")).alias("last"),
-        F.count_distinct("sensor").alias("sensor_count"),
-    ).first()
-    assert row is not None
-    return {**row.asDict(), "observations": row["observations"] or 0}
-
-
-def _sensors(subjects: DataFrame) -> tuple[Coverage, ...]:
-    told = (
-        subjects.where(F.col("sensor").isNotNull())
-        .groupBy("sensor")
-        .agg(
-            F.sum("made").alias("observations"),
-            _written(F.min("first")).alias("first"),
-            _written(F.max("last")).alias("last"),
-        )
-    )
-    most = told.orderBy(F.desc("observations"), "sensor").limit(MOST_SENSORS)
-    return tuple(Coverage(**row.asDict()) for row in most.toLocalIterator())
 
 
 def _written(time: Column) -> Column:

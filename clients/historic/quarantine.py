@@ -36,6 +36,7 @@ class Quarantine:
     def __init__(self, spark: SparkSession, written: Written, tables: Sequence[Table]) -> None:
         self._tables = tables
         self._rows: DataFrame | None = None
+        self._counts: dict[str | None, int] = {}
         if written.has_rejected:
             lines = spark.read.text(written.rejected)
             rows = lines.select(F.from_json("value", _SCHEMA).alias("r")).select("r.*")
@@ -43,14 +44,8 @@ class Quarantine:
 
     def counts(self) -> tuple[int, dict[str, int]]:
         """How many rows there are, and how many have each reason."""
-        if self._rows is None:
-            return 0, {}
-        told = self._rows.select(F.explode("reasons").alias("reason"), F.lit(0).alias("row"))
-        ones = self._rows.select(F.lit(None).cast("string").alias("reason"), F.lit(1).alias("row"))
-        counted = told.unionByName(ones).groupBy("reason").count().toLocalIterator()
-        counts = {row["reason"]: row["count"] for row in counted}
-        rows = counts.pop(None, 0)
-        return rows, dict(sorted(counts.items()))
+        reasons = {reason: count for reason, count in self._counts.items() if reason is not None}
+        return self._counts.get(None, 0), dict(sorted(reasons.items()))
 
     def frame(self) -> DataFrame | None:
         """The rows with their lines; None where there are none."""
@@ -70,9 +65,10 @@ class Quarantine:
 
     def _without_headers(self, rows: DataFrame) -> DataFrame | None:
         """Each file's header is its first line; where there are more of its kind, those are rows that are none."""
-        is_header = F.col("reasons") == F.array(F.lit(HEADER))
+        self._counts = _counted(rows)
         expected = sum(table.headers for table in self._tables)
-        there = rows.where(is_header).count() if expected else 0
+        there = self._counts.pop(HEADER, 0)
+        is_header = F.col("reasons") == F.array(F.lit(HEADER))
         others = rows.where(~is_header)
         if there > expected:
             repeated = [
@@ -82,4 +78,14 @@ class Quarantine:
             again = reduce(lambda one, other: one.unionByName(other), repeated).where("line > 1")
             bad = F.array(F.lit(Reason.BAD_LINE.value))
             others = others.unionByName(again.withColumn("reasons", bad).drop("line"))
-        return None if others.isEmpty() else others
+            self._counts = _counted(others)
+        else:
+            self._counts[None] -= there
+        return others if self._counts.get(None) else None
+
+
+def _counted(rows: DataFrame) -> dict[str | None, int]:
+    """How many rows have each reason; None is for all rows."""
+    reasons = F.array_append(F.col("reasons"), F.lit(None).cast("string"))
+    counted = rows.select(F.explode(reasons).alias("reason")).groupBy("reason").count().toLocalIterator()
+    return {row["reason"]: row["count"] for row in counted}

@@ -6,14 +6,15 @@ A blank node becomes an IRI of its file's name and its label (RDF 1.1 Concepts 3
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, parse, serialize
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
+from .arrow import in_arrow
 from .blank_nodes import genid
 from .execution import RECORD, rejected
-from .files import files_at, size_of
+from .files import files_at, paths_of, size_of
 from .reasons import Reason
 from .table import BLOCK, FAULT, FILE, PLACE, RAW, ROW, Table
 
@@ -35,15 +36,16 @@ def rdf_table(spark: SparkSession, source: Source) -> Table:
         SourceError: there are none.
     """
     files = files_at(spark, source.path)
-    frame = spark.read.text(files).select(
+    frame = spark.read.text(paths_of(files)).select(
         F.col("_metadata.file_path").alias(FILE),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(PLACE),
         F.make_valid_utf8("value").alias(RAW),
+        F.when(~F.is_valid_utf8("value"), Reason.BAD_ENCODING.value).alias(FAULT),
     )
     text = F.btrim(F.col(RAW))
     rows = frame.where((text != "") & ~text.startswith("#"))
-    rows = rows.withColumns({ROW: F.struct(RAW), FAULT: F.lit(None).cast("string")})
+    rows = rows.withColumn(ROW, F.struct(RAW))
     return Table(source, rows, frame.select(FILE, BLOCK, PLACE), bytes=size_of(spark, files))
 
 
@@ -55,16 +57,25 @@ def rdf_records(table: Table, base_iri: str, observation: Observation | None = N
         import pyarrow as pa  # noqa: PLC0415 - on the executors
 
         for batch in batches:
-            names = [f"{start}{quote(uri.rpartition('/')[2], safe='')}-" for uri in batch[FILE].to_pylist()]
-            made = [_read(text, name) for text, name in zip(batch[RAW].to_pylist(), names, strict=True)]
+            columns = (batch[name].to_pylist() for name in (FILE, RAW, FAULT))
+            made = [
+                None if fault else _read(text, f"{start}{_name(uri)}-")
+                for uri, text, fault in zip(*columns, strict=True)
+            ]
             yield batch.append_column("quad", pa.array(made, pa.string()))
 
-    rows = table.frame.select(FILE, BLOCK, PLACE, RAW)
-    found = rows.mapInArrow(read, f"{FILE} string, {BLOCK} bigint, {PLACE} bigint, {RAW} string, quad string")
+    rows = table.frame.select(FILE, BLOCK, PLACE, RAW, FAULT)
+    schema = f"{FILE} string, {BLOCK} bigint, {PLACE} bigint, {RAW} string, {FAULT} string, quad string"
+    found = in_arrow(rows, read, schema)
     if observation is not None:
         found = found.observe(observation, F.count("*").alias("rows"))
-    broken = rejected(table.source.name, F.array(F.lit(Reason.BAD_LINE.value)))
+    broken = rejected(table.source.name, F.array(F.coalesce(FAULT, F.lit(Reason.BAD_LINE.value))))
     return found.select(F.coalesce("quad", broken).alias(RECORD))
+
+
+def _name(uri: str) -> str:
+    """A file's name, as a part of an IRI."""
+    return quote(unquote(uri.rpartition("/")[2]), safe="")
 
 
 def _read(text: str, start: str) -> str | None:

@@ -40,6 +40,8 @@ def table_of(spark: SparkSession, source: Source) -> Table:
     if reader is None:
         raise SourceError(f"{source.name}: the format {source.format!r} is none of {', '.join(READERS)}")
     pin_splits(spark)
+    # A mapping's names are exact, and a file may have both `Time` and `time`.
+    spark.conf.set("spark.sql.caseSensitive", "true")
     return reader(spark, source)
 
 

@@ -1,62 +1,33 @@
 """Term maps as Spark's own expressions: what the plan says of one position of a quad becomes a column of terms in N-Quads.
 
-What several rules need (a subject, a number) is made once: each piece becomes a column of its own in one of a few steps, which
-the `Steps` collect.  A reference with `[*]` has many values; its terms are arrays, made within lambdas.
+A reference with `[*]` has many values; its terms are arrays, made within lambdas.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 from pyspark.sql import types as T  # noqa: N812 - likewise
 
 from .blank_nodes import genid
-from .cells import Flag, Read, read
 from .constants import absolute, constant_term, is_iri
 from .iri_patterns import is_safe_start
-from .json_values import all_of, at_each
 from .numbers_read import XSD
 from .plan import Constant, Encoding, Expression, Lookup, Reference, Template, TermMap, TermType
 from .reasons import Reason
+from .steps import TERM
 from .terms import encoded, escaped, is_bad_iri, is_bad_language, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column
 
-    from .table import Table
-
-
-# Each value takes five steps: the cell, what it is, its spelling, its digits, its text.  One that is joined takes five more behind them.
-_JOINED: Final = 5
-_ENCODED: Final = 10
-_TERM: Final = 11
-
-
-class Steps:
-    """Columns that are made one step after the other; each may use those of the steps before."""
-
-    def __init__(self) -> None:
-        self._steps: list[dict[Hashable, tuple[str, Column]]] = [{} for _ in range(_TERM + 1)]
-
-    def put(self, step: int, key: Hashable, column: Column) -> Column:
-        """The column of that key, which is this one if there is none yet."""
-        known = self._steps[step]
-        if key not in known:
-            known[key] = (f"_{step}_{len(known)}", column)
-        return F.col(known[key][0])
-
-    def on(self, frame: DataFrame) -> DataFrame:
-        """The frame with all columns; Spark leaves out those that nothing uses."""
-        for step in self._steps:
-            if step:
-                frame = frame.select("*", *[column.alias(name) for name, column in step.values()])
-        return frame
+    from .cells import Flag
+    from .texts import Text, Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,34 +40,26 @@ class Made:
     constant: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """An expression's text; `start` is what it surely begins with."""
-
-    text: Column
-    broken: tuple[Flag, ...] = ()
-    datatype: str | Column | None = None
-    start: str = ""
-
-
 @dataclass(frozen=True)
 class TermMaps:
     """Makes the terms of one source's rows."""
 
-    table: Table
+    texts: Texts
     base_iri: str
-    steps: Steps = field(default_factory=Steps)
-    bound: Mapping[Reference, Column] = field(default_factory=dict)
 
     def made(self, term: TermMap) -> Made:
-        """What a term map makes of a row."""
+        """What a term map makes of a row; asked again, the same."""
+        return self.texts.once(("made", term), lambda: self._made(term))
+
+    def _made(self, term: TermMap) -> Made:
         many = sorted(_many(term), key=str)
         if not many:
-            term_column, broken = self.one(term)
             constant = self._constant(term)
-            if constant is None:
-                term_column = self.steps.put(_TERM, ("term", term), term_column)
-            return Made(term_column, broken, constant=constant)
+            if constant is not None:
+                return Made(F.lit(constant), constant=constant)
+            term_column, broken = self.one(term)
+            term_column = self.texts.steps.put(TERM, ("term", term), term_column)
+            return Made(term_column, broken)
         # One lambda for the terms and one for each reason: rare, and never the same work twice for other rows.
         terms = self.product(many, lambda maps: maps.one(term)[0])
         flags: dict[Reason, Column] = {}
@@ -107,14 +70,14 @@ class TermMaps:
 
     def text(self, expression: Expression) -> tuple[Column, tuple[Flag, ...]]:
         """The text of an expression without percent-encoding: what joins compare."""
-        found = self._text(expression, Encoding.NONE)
+        found = self.texts.of(expression, Encoding.NONE)
         return found.text, found.broken
 
     def is_given(self, reference: Reference) -> Column:
         """Whether the row has a value there."""
         if None in reference.path:
-            return F.size(self._values(reference)) > 0
-        value, type_, _ = self._cell(reference)
+            return F.size(self.texts.values(reference)) > 0
+        value, type_, _ = self.texts.cell(reference)
         there = value.isNotNull()
         return there & ~F.is_variant_null(value) if isinstance(type_, T.VariantType) else there
 
@@ -131,7 +94,7 @@ class TermMaps:
         if term.type is TermType.LITERAL:
             return self._literal(term)
         if term.type is TermType.BLANK:
-            label = self._text(term.expression, Encoding.NONE, term)
+            label = self.texts.of(term.expression, Encoding.NONE, term)
             name = encoded(label.text, Encoding.IRI)
             return F.concat(F.lit(f"<{genid(self.base_iri)}"), name, F.lit(">")), label.broken
         return self._iri(term.expression, term.encoding, term)
@@ -139,7 +102,7 @@ class TermMaps:
     def _iri(
         self, expression: Expression, encoding: Encoding, term: TermMap
     ) -> tuple[Column, tuple[Flag, ...]]:
-        found = self._text(expression, encoding, term if expression is term.expression else None)
+        found = self.texts.of(expression, encoding, term if expression is term.expression else None)
         base = term.base or self.base_iri
         if encoding is not Encoding.NONE and is_safe_start(found.start):
             return F.concat(F.lit("<"), found.text, F.lit(">")), found.broken
@@ -149,13 +112,13 @@ class TermMaps:
         return F.concat(F.lit("<"), iri, F.lit(">")), (*found.broken, flag)
 
     def _literal(self, term: TermMap) -> tuple[Column, tuple[Flag, ...]]:
-        found = self._text(term.expression, Encoding.NONE, term)
+        found = self.texts.of(term.expression, Encoding.NONE, term)
         own_form = isinstance(term.expression, Reference) and found.datatype is not None
         inside = found.text if own_form and isinstance(found.datatype, str) else escaped(found.text)
         quoted = F.concat(F.lit('"'), inside, F.lit('"'))
         there = found.text.isNotNull()
         if term.language is not None:
-            tag = self._text(term.language, Encoding.NONE)
+            tag = self.texts.of(term.language, Encoding.NONE)
             flags = [(reason, there & flag) for reason, flag in tag.broken]
             bad = F.coalesce(there & is_bad_language(tag.text), F.lit(False))
             return F.concat(quoted, F.lit("@"), tag.text), (
@@ -181,7 +144,7 @@ class TermMaps:
         return F.concat(quoted, suffix), found.broken
 
     def _typed(
-        self, quoted: Column, term: TermMap, datatype: str, found: _Text
+        self, quoted: Column, term: TermMap, datatype: str, found: Text
     ) -> tuple[Column, tuple[Flag, ...]]:
         iri = absolute(datatype, term.base or self.base_iri)
         if not is_iri(iri):
@@ -190,94 +153,8 @@ class TermMaps:
             return quoted, found.broken
         return F.concat(quoted, F.lit(f"^^<{iri}>")), found.broken
 
-    def _text(self, expression: Expression, encoding: Encoding, term: TermMap | None = None) -> _Text:
-        if isinstance(expression, Constant):
-            return _Text(F.lit(expression.value), start=expression.value)
-        if isinstance(expression, Lookup):
-            return self._looked_up(expression)
-        if isinstance(expression, Template):
-            return self._filled(expression, encoding)
-        reading = (term.reading if term is not None else None) or expression.reading
-        datatype = term.datatype if term is not None and isinstance(term.datatype, str) else None
-        found = self._read(expression, reading, datatype)
-        return _Text(found.text, found.broken, found.datatype)
-
-    def _filled(self, template: Template, encoding: Encoding) -> _Text:
-        pieces: list[Column] = []
-        broken: list[Flag] = []
-        for part in template.parts:
-            if isinstance(part, str):
-                pieces.append(F.lit(part))
-                continue
-            found = self._text(part, Encoding.NONE)
-            pieces.append(self._encoded(part, found.text, encoding))
-            broken += found.broken
-        start = template.parts[0] if template.parts and isinstance(template.parts[0], str) else ""
-        return _Text(F.concat(*pieces) if pieces else F.lit(""), tuple(broken), start=start)
-
-    def _encoded(self, part: Reference | Lookup, text: Column, encoding: Encoding) -> Column:
-        if encoding is Encoding.NONE:
-            return text
-        if self._is_bound(part):
-            return encoded(text, encoding)
-        return self.steps.put(_ENCODED, ("encoded", part, encoding), encoded(text, encoding))
-
-    def _looked_up(self, lookup: Lookup) -> _Text:
-        found = self._text(lookup.of, Encoding.NONE)
-        table = F.create_map(*[F.lit(text) for pair in lookup.table for text in pair])
-        text = F.try_element_at(table, found.text)
-        flag = (Reason.UNKNOWN_NAME, found.text.isNotNull() & text.isNull())
-        return _Text(text, (*found.broken, flag))
-
-    def _read(self, reference: Reference, reading: Any, datatype: str | None) -> Read:
-        if reference in self.bound:
-            return read(self.bound[reference], T.VariantType(), reading, datatype)
-        value, type_, broken = self._cell(reference)
-        place = (reference.name, reference.path, reference.joined)
-        # What is joined comes out of the last step of its parts.
-        later = _JOINED if reference.joined else 0
-        value = self.steps.put(later, ("cell", *place), value)
-
-        def keep(step: int, name: str, column: Column) -> Column:
-            return self.steps.put(step + later, (name, *place), column)
-
-        made = read(value, type_, reading, datatype, keep)
-        key = (*place, reading, datatype)
-        text = self.steps.put(4 + later, ("text", *key), made.text)
-        own = made.datatype
-        if isinstance(own, Column):
-            own = self.steps.put(4 + later, ("datatype", *key), own)
-        flags = [(reason, self.steps.put(4 + later, (reason, *key), flag)) for reason, flag in made.broken]
-        return Read(text, own, (*broken, *flags))
-
-    def _cell(self, reference: Reference) -> tuple[Column, T.DataType, tuple[Flag, ...]]:
-        """What a reference names; of one that is joined the texts of its parts."""
-        if not reference.joined:
-            return (*self.table.cell(reference), ())
-        pieces: list[Column] = []
-        broken: list[Flag] = []
-        for part in reference.joined:
-            found = _Text(F.lit(part)) if isinstance(part, str) else self._text(part, Encoding.NONE)
-            pieces.append(found.text)
-            broken += found.broken
-        return F.concat(*pieces), T.StringType(), tuple(broken)
-
-    def _is_bound(self, part: Reference | Lookup) -> bool:
-        return (part.of if isinstance(part, Lookup) else part) in self.bound
-
-    def _values(self, reference: Reference) -> Column:
-        """All values of a reference with `[*]`, without nulls."""
-        cell, type_ = self.table.cell(reference)
-        if not isinstance(type_, T.VariantType):
-            cell = F.to_variant_object(cell)
-        values = F.array(cell)
-        rest = reference.path[reference.path.index(None) :]
-        for step in rest:
-            values = all_of(values) if step is None else at_each(values, step)
-        return F.filter(values, lambda value: value.isNotNull() & ~F.is_variant_null(value))
-
     def _with(self, reference: Reference, value: Column) -> TermMaps:
-        return TermMaps(self.table, self.base_iri, self.steps, {**self.bound, reference: value})
+        return TermMaps(self.texts.binding(reference, value), self.base_iri)
 
     def _probe(self, many: list[Reference]) -> TermMaps:
         """Something to ask for reasons: the values are never looked at."""
@@ -292,7 +169,7 @@ class TermMaps:
             return F.array(make(self))
         first, *rest = many
         return F.flatten(
-            F.transform(self._values(first), lambda value: self._with(first, value).product(rest, make))
+            F.transform(self.texts.values(first), lambda value: self._with(first, value).product(rest, make))
         )
 
 

@@ -13,26 +13,32 @@ from .plan import Encoding
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_ESCAPES: Final = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"))
-_RARE_ESCAPES: Final = (("\t", "\\t"), ("\b", "\\b"), ("\f", "\\f"))
+_ESCAPES: Final = (
+    ("\\", "\\\\"),
+    ('"', '\\"'),
+    *((char, f"\\{name}") for char, name in zip("\n\r\t\b\f", "nrtbf", strict=True)),
+)
 _CONTROLS: Final = tuple(chr(code) for code in (*range(0x08), 0x0B, *range(0x0E, 0x20), 0x7F, 0xFFFE, 0xFFFF))
-_RARE: Final = r"[\x00-\x09\x0B\x0C\x0E-\x1F\x7F\uFFFE\uFFFF]"
+# What JSON leaves as it is and N-Quads does not.
+_BEYOND_JSON: Final = tuple((char, f"\\u{ord(char):04X}") for char in "\x7f\ufffe\uffff")
+_ESCAPED: Final = r"[\x00-\x1F\"\\\\\x7F\uFFFE\uFFFF]"
 _UCSCHAR: Final = IUNRESERVED.removeprefix(UNRESERVED)
 
 
 def escaped(text: Column) -> Column:
     """The inside of a literal's quotes (RDF 1.2 N-Quads 3: canonical form).
 
-    A replacement that finds nothing costs one look; only texts with other controls go the long way.
+    Most texts need none, which one look tells.  The rest are written as JSON, whose escapes are the same but for three
+    characters: `{"t":"` and `"}` around them are cut off.
     """
-    common = _replaced(text, _ESCAPES)
-    rare = (*_RARE_ESCAPES, *((char, f"\\u{ord(char):04X}") for char in _CONTROLS))
-    return F.when(~text.rlike(_RARE), common).otherwise(_replaced(common, rare))
+    json = F.to_json(F.struct(text.alias("t")))
+    inside = F.substring(json, F.lit(7), F.length(json) - 8)
+    return F.when(text.rlike(_ESCAPED), _replaced(inside, _BEYOND_JSON)).otherwise(text)
 
 
 def escaped_text(text: str) -> str:
     """The same for what is known beforehand."""
-    table = dict((*_ESCAPES, *_RARE_ESCAPES)) | {char: f"\\u{ord(char):04X}" for char in _CONTROLS}
+    table = dict(_ESCAPES) | {char: f"\\u{ord(char):04X}" for char in _CONTROLS}
     return "".join(table.get(char, char) for char in text)
 
 
@@ -44,18 +50,16 @@ def encoded(text: Column, encoding: Encoding) -> Column:
     """
     if encoding is Encoding.NONE:
         return text
+    plain = text.rlike(rf"^[{UNRESERVED}]*\z")
     if encoding is Encoding.URI:
-        changed = _form_encoded(text)
-    else:
-        pieces = F.regexp_extract_all(text, F.lit(f"([{_UCSCHAR}]+|[^{_UCSCHAR}]+)"), F.lit(1))
-        kept = F.transform(
-            pieces,
-            lambda piece: F.when(piece.rlike(f"^[{_UCSCHAR}]"), piece).otherwise(_form_encoded(piece)),
-        )
-        changed = F.when(text.rlike(r"^[\x00-\x7F]*\z"), _form_encoded(text)).otherwise(
-            F.array_join(kept, "")
-        )
-    return F.when(text.rlike(rf"^[{UNRESERVED}]*\z"), text).otherwise(changed)
+        return F.when(plain, text).otherwise(_form_encoded(text))
+    pieces = F.regexp_extract_all(text, F.lit(f"([{_UCSCHAR}]+|[^{_UCSCHAR}]+)"), F.lit(1))
+    kept = F.transform(
+        pieces,
+        lambda piece: F.when(piece.rlike(f"^[{_UCSCHAR}]"), piece).otherwise(_form_encoded(piece)),
+    )
+    ascii_ = text.rlike(r"^[\x00-\x7F]*\z")
+    return F.when(plain, text).when(ascii_, _form_encoded(text)).otherwise(F.array_join(kept, ""))
 
 
 def resolved(text: Column, base: str) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import httpx
 
+ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-P", "-m", "triplewire.clients", "history"]
 QUICK = [
     word
@@ -27,6 +29,14 @@ MAPPING = """
   rml:subjectMap [ rml:template "http://example.org/observation/{station}/{property}/{time}" ; rml:class sosa:Observation ] ;
   rml:predicateObjectMap [ rml:predicate sosa:hasSimpleResult ; rml:objectMap [ rml:reference "value" ] ] .
 """
+
+
+def documented(beginning):
+    """The block of the README that begins like this, word for word."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (found,) = (block for block in blocks if block.startswith(beginning))
+    return found
 
 
 def environment(folder):

@@ -69,11 +69,16 @@ class _Row:
         """The quads that a rule makes of this row."""
         if any(not self.values(given) for given in rule.given):
             return []
+        before, self.reasons = (
+            self.reasons,
+            set(),
+        )  # what is missing is told unless this rule itself is broken
         parts = [self.terms(rule.subject), self.terms(rule.predicate), self.objects(rule)]
         if rule.graph is not None:
             parts.append(self.terms(rule.graph))
         if rule.required and not all(parts) and not self.reasons:
             self.reasons.add(Reason.MISSING_VALUE)
+        self.reasons |= before
         return [f"{' '.join(quad)} ." for quad in itertools.product(*parts)]
 
     def objects(self, rule: plan.Rule) -> list[str]:

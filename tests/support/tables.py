@@ -36,9 +36,7 @@ class Found(NamedTuple):
 def found(spark, path, format_, **more):
     """All rows of a source in the order of their files and lines, without headers."""
     table = table_of(spark, Source("s", str(path), format_, **more))
-    frame = numbered(table.frame, table).withColumn(
-        "cells", F.to_json("row", {"ignoreNullFields": "false"})
-    )
+    frame = numbered(table.frame, table).withColumn("cells", F.to_json("row", {"ignoreNullFields": "false"}))
     rows = [
         Found(
             PurePosixPath(row.file).name,
@@ -53,7 +51,10 @@ def found(spark, path, format_, **more):
     return sorted(rows, key=lambda row: (row.file, row.line))
 
 
-def literals(*names, subject=("http://e/", Reference("n")), source="s"):
+BY_NUMBER = ("http://e/", Reference("n"))
+
+
+def literals(*names, subject=BY_NUMBER, source="s"):
     """A rule for each name (a column, or a path): its value as a literal by its own type, at `urn:NAME`."""
     made = TermMap(Template(subject), TermType.IRI)
     return tuple(

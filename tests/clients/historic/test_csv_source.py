@@ -111,9 +111,14 @@ def test_quotes(spark, tmp_path):
             {"gr\u00f6\u00dfe": "\u00b0C", "y": "2"},
         ),
         (
-            "x,y\n\u65e5\u672c,2\n".encode("utf-16"),
+            "\u20ac,y\n\u201c,2\n".encode("windows-1252"),
+            {"encoding": "windows-1252"},
+            {"\u20ac": "\u201c", "y": "2"},
+        ),
+        (
+            "\ufeff\u010da,y\r\n\u65e5\u672c,2\r\n".encode("utf-16-be"),
             {"encoding": "UTF-16", "multiline": True},
-            {"x": "\u65e5\u672c", "y": "2"},
+            {"\u010da": "\u65e5\u672c", "y": "2"},
         ),
         ("a.b,`c`\n1,2\n", {}, {"a.b": "1", "`c`": "2"}),
         ("x y,_bad\n1,2\n", {}, {"x y": "1", "_bad": "2"}),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
-from pathlib import Path
 
 import pytest
-from support.histories import QUICK, run
+from support.histories import QUICK, ROOT, documented, run
 from support.running import RunningBroker
 
 from triplewire.clients.sparql import SparqlClient
 from triplewire.clients.subscriber import Subscriber
 
-ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "conf" / "historic"
 DAYS = 1461
 PREFIXES = "PREFIX sosa: <http://www.w3.org/ns/sosa/> PREFIX ex: <https://example.org/vocabulary#>"
@@ -34,6 +33,8 @@ def hot_days():
 def test_one_command_loads_the_example_and_a_subscription_hears_of_it(tmp_path):
     """The command is the documents'; the same again changes nothing."""
     heard, complete = [], threading.Event()
+    triplewire, history, *command = shlex.split(documented("triplewire history load"))
+    assert (triplewire, history) == ("triplewire", "history")
     expected = hot_days()
     assert expected > 3
 
@@ -46,11 +47,8 @@ def test_one_command_loads_the_example_and_a_subscription_hears_of_it(tmp_path):
     try:
         with SparqlClient(broker.http) as client, Subscriber(broker.ws) as subscriber:
             subscriber.subscribe(HOT, on_added=told)
-            command = (
-                *("load", EXAMPLE / "seattle-weather.csv", "--mapping", EXAMPLE / "seattle-weather.toml"),
-                *("--url", broker.http, "--master", "local[2]", *QUICK),
-            )
-            done = run(tmp_path, *command, timeout=500)
+            (tmp_path / "conf").symlink_to(ROOT / "conf")
+            done = run(tmp_path, *command, "--url", broker.http, "--master", "local[2]", *QUICK, timeout=500)
             assert done.returncode == 0, done.stderr
             assert complete.wait(10)
             assert len(heard) == expected

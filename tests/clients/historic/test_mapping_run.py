@@ -163,13 +163,16 @@ def test_the_report_counts(ran):
 
 
 def test_over_the_limit_nothing_can_be_loaded(spark, tmp_path):
-    """There is a quarantine, and no manifest."""
+    """There is a quarantine, and no manifest; what another run left half is gone."""
     (tmp_path / "x.csv").write_text("\n".join([HEADER, good(1), BROKEN[0][0], BROKEN[1][0]]))
+    left = tmp_path / "out" / "records-of-a-run-that-was-cut-off"
+    left.mkdir(parents=True)
     settings = RunSettings(max_rejected=Limit(count=1))
     with pytest.raises(TooManyRejected, match="2 of 3 rows") as told:
         run(spark, mapping(tmp_path / "x.csv"), {}, str(tmp_path / "out"), settings)
     assert told.value.report.reasons == {"bad number": 2}
     assert not (tmp_path / "out" / "manifest.json").exists()
+    assert not left.exists()
     assert [line for _, line, _, _ in quarantined(tmp_path / "out")] == [3, 4]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from triplewire.clients.historic.spark_session import session_settings
 
 
@@ -35,4 +38,20 @@ def test_a_cluster_gets_no_loopback_address():
 def test_java_options_are_added_to_ours():
     """Text is UTF-8 whatever the locale, and the user's options stay."""
     chosen = session_settings("local[1]", {"spark.driver.extraJavaOptions": "-Xss4m"})
-    assert chosen["spark.driver.extraJavaOptions"] == "-Dfile.encoding=UTF-8 -Xss4m"
+    options = chosen["spark.driver.extraJavaOptions"].split()
+    assert options[0] == "-Dfile.encoding=UTF-8"
+    assert options[-1] == "-Xss4m"
+
+
+def test_spark_says_nothing_while_it_starts(tmp_path):
+    """But for one line of Java's own, which no option silences."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from triplewire.clients.historic.spark_session import spark_session\n"
+        "print(spark_session('local[1]', 'quiet').range(3).count())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", str(program)], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert done.stdout == "3\n"
+    assert [line for line in done.stderr.splitlines() if "incubator" not in line] == []

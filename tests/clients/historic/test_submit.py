@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from support.histories import MAPPING, environment
+from support.histories import MAPPING, documented, environment
 
 from triplewire.clients.historic import submit
 from triplewire.clients.historic.generator import rows
@@ -30,25 +30,29 @@ def test_it_is_the_command_line(capsys):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_spark_submit_makes_parts_on_executors_of_their_own(tmp_path):
-    """As on a cluster; the master is spark-submit's."""
+    """The README's command for a cluster, but for the master and the places."""
     (tmp_path / "rows.csv").write_text("".join(rows(ROWS)))
     (tmp_path / "mapping.ttl").write_text(MAPPING)
     home = Path(pyspark.__file__).parent
-    command = [
-        home / "bin" / "spark-submit",
-        *("--master", "local-cluster[2,1,1024]"),
-        *("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.host=127.0.0.1"),
-        submit.__file__,
-        *("load", "--mapping", tmp_path / "mapping.ttl", "--out", tmp_path / "parts"),
-        *("--report", tmp_path / "report.json"),
-    ]
+    submitted, _ = documented("spark-submit").split("triplewire history parts")
+    settings = "--conf spark.sql.shuffle.partitions=2 --conf spark.driver.host=127.0.0.1"
+    for there, here in (
+        ("spark-submit", f"{home}/bin/spark-submit"),
+        ("--master yarn", f"--master 'local-cluster[2,1,1024]' {settings}"),
+        ("$(python ", f"$({sys.executable} -P "),
+        ("m.toml", "mapping.ttl"),
+        ("hdfs:///parts", f"file://{tmp_path}/parts"),
+        ("'hdfs:///2015/*.csv'", f"'{tmp_path}/row*.csv' --report report.json"),
+    ):
+        assert there in submitted
+        submitted = submitted.replace(there, here)
     programs = {
         "SPARK_HOME": str(home),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
     done = subprocess.run(
-        list(map(str, command)),
+        ["bash", "-c", submitted],
         env=environment(tmp_path) | programs,
         capture_output=True,
         text=True,

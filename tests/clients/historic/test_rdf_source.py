@@ -1,0 +1,72 @@
+"""N-Triples and N-Quads: each line is a quad in its canonical form, or broken."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from pyspark.sql import Observation
+
+from triplewire.clients.historic.errors import SourceError
+from triplewire.clients.historic.lines import numbered
+from triplewire.clients.historic.mapping_run import run
+from triplewire.clients.historic.plan import Mapping, Source
+from triplewire.clients.historic.rdf_source import rdf_records, rdf_table
+
+LINES = (
+    "# a comment",
+    "<http://e/s> <http://e/p> <http://e/o> .",
+    "",
+    '<http://e/s>\t<http://e/p>   "caf\\u00E9"^^<http://www.w3.org/2001/XMLSchema#string>.# behind it',
+    "<http://e/s> <http://e/p> .",
+    '_:b <http://e/p> "x"@EN <http://e/g> .',
+    "<http://e/s> <http://e/p> _:b _:c .",
+    "  <http://e/s> <not absolute> 1 .",
+    "<http://e/s> <http://e/p> 1 . <http://e/s> <http://e/p> 2 .",
+    "@prefix e: <http://e/> .",
+)
+GENID = "<http://base/.well-known/genid/a%20b.nq-"
+
+
+def test_lines_are_read_judged_and_written_anew(spark, tmp_path):
+    """Comments and empty lines are no rows; blank nodes are named by their file and label."""
+    (tmp_path / "a b.nq").write_text("\n".join(LINES))
+    table = rdf_table(spark, Source("s", str(tmp_path), "nquads"))
+    counted = Observation("rows")
+    found = [row.line for row in rdf_records(table, "http://base/", counted).collect()]
+    quads = [line for line in found if line.startswith("<")]
+    assert quads == [
+        "<http://e/s> <http://e/p> <http://e/o> .",
+        '<http://e/s> <http://e/p> "caf\u00e9" .',
+        f'{GENID}b> <http://e/p> "x"@en <http://e/g> .',
+        f"<http://e/s> <http://e/p> {GENID}b> {GENID}c> .",
+    ]
+    assert counted.get == {"rows": 8}
+    broken = [json.loads(line) for line in found if not line.startswith("<")]
+    assert {row["raw"]: row["reasons"] for row in broken} == {
+        LINES[number]: ["bad line"] for number in (4, 7, 8, 9)
+    }
+    lines = numbered(table.frame, table).select("line", "raw").collect()
+    assert {row.line: row.raw for row in lines} == {
+        number: line for number, line in enumerate(LINES, 1) if line and not line.startswith("#")
+    }
+
+
+def test_a_run_of_rdf_alone(spark, tmp_path):
+    """No rule is needed; a file compressed is read, too, and the same quad in both stands once."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.nt").write_text(f"{LINES[1]}\n{LINES[4]}\n")
+    (tmp_path / "in" / "b.nt.gz").write_bytes(
+        gzip.compress(f"{LINES[1]}\n".encode() + b'<a:a> <a:b> "\xff" .\n')
+    )
+    mapping = Mapping((Source("s", str(tmp_path / "in"), "ntriples"),), ())
+    report = run(spark, mapping, {}, str(tmp_path / "out"))
+    assert (report.rows, report.quads, report.duplicates) == (4, 1, 1)
+    assert report.reasons == {"bad line": 1, "bad encoding": 1}
+
+
+def test_nothing_there_is_said(spark, tmp_path):
+    """With the path."""
+    with pytest.raises(SourceError, match="none"):
+        rdf_table(spark, Source("s", str(tmp_path / "none.nt"), "ntriples"))
