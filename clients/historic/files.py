@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 LONGEST_LINE: Final = 1 << 20
 _COMPRESSION: Final = 6
 _WILD: Final = re.compile(r"[\[{*?]")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _GLOB: Final = re.compile(r"[\[\]{}*?\\]")
 
 
@@ -26,6 +28,7 @@ def files_at(spark: SparkSession, path: str) -> list[str]:
     Raises:
         SourceError: there is none.
     """
+    path = _absolute(spark, path)
     try:
         found = spark.read.option("recursiveFileLookup", "true").text(path).inputFiles()
     except AnalysisException as error:
@@ -34,6 +37,14 @@ def files_at(spark: SparkSession, path: str) -> list[str]:
     if not found:
         raise SourceError(f"{path}: there are no files in it")
     return sorted(found)
+
+
+def _absolute(spark: SparkSession, path: str) -> str:
+    """A relative path of this machine from where this process is: Spark's own may have been started elsewhere."""
+    if path.startswith(("/", "{")) or _SCHEME.match(path):
+        return path
+    is_here = spark._jsc.hadoopConfiguration().get("fs.defaultFS").startswith("file:")  # noqa: SLF001
+    return str(Path.cwd() / path) if is_here else path
 
 
 def _is_hidden(uri: str, path: str) -> bool:

@@ -6,11 +6,13 @@ is read whole by one task; only what is at the iterator must fit into Spark's li
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 from pyspark.sql import types as T  # noqa: N812 - likewise
 
+from .charsets import UTF_8, charset_of
 from .files import files_at, paths_of, size_of
 from .json_paths import json_path
 from .json_values import END, all_of, at_each, json_at, unwrapped, wrapped
@@ -33,14 +35,18 @@ def json_lines_table(spark: SparkSession, source: Source) -> Table:
     Raises:
         SourceError: there are no files.
     """
+    charset = charset_of(spark, source)
     files = files_at(spark, source.path)
+    value = F.col("value")
+    if charset != UTF_8:  # Spark's lines are bytes, whatever they mean
+        value = F.decode(value.cast("binary"), charset)
     frame = spark.read.text(paths_of(files)).select(
-        wrapped(F.col("value")).alias("_wrapped"),
+        wrapped(value).alias("_wrapped"),
         F.col("_metadata.file_path").alias(FILE),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(PLACE),
-        F.make_valid_utf8("value").alias(RAW),
-        F.is_valid_utf8("value").alias("_valid"),
+        F.make_valid_utf8(value).alias(RAW),
+        F.is_valid_utf8(value).alias("_valid"),
     )
     frame = frame.withColumn(ROW, unwrapped(F.col("_wrapped")))
     fault = F.when(~F.col("_valid"), Reason.BAD_ENCODING.value).when(
@@ -57,7 +63,7 @@ def json_table(spark: SparkSession, source: Source) -> Table:
         SourceError: there are no files.
     """
     files = files_at(spark, source.path)
-    documents = spark.read.text(paths_of(files), wholetext=True)
+    documents = _documents(spark, files, charset_of(spark, replace(source, multiline=True)))
     # Spark's reader of lines drops the mark, that of whole files does not.
     text = F.when(F.col("value").startswith(_BOM), F.substring("value", 2, _ALL)).otherwise(F.col("value"))
     values, is_bad = _rows(text, json_path(source.iterator or "$"))
@@ -66,7 +72,7 @@ def json_table(spark: SparkSession, source: Source) -> Table:
         values.alias("_values"),
         fault.alias(FAULT),
         F.substring(F.make_valid_utf8("value"), 1, 1000).alias("_start"),
-        F.col("_metadata.file_path").alias(FILE),
+        FILE,
     )
     # A document that can't be read is one row that can't.
     one = F.array(F.lit(None).cast("variant"))
@@ -85,6 +91,15 @@ def json_table(spark: SparkSession, source: Source) -> Table:
         FAULT,
     )
     return Table(source, rows, _places(rows), bytes=size_of(spark, files))
+
+
+def _documents(spark: SparkSession, files: list[str], charset: str) -> DataFrame:
+    """Each file as a `value`."""
+    name = F.col("_metadata.file_path").alias(FILE)
+    if charset == UTF_8:
+        return spark.read.text(paths_of(files), wholetext=True).select("value", name)
+    whole = spark.read.format("binaryFile").load(paths_of(files))
+    return whole.select(F.decode("content", charset).alias("value"), name)
 
 
 def _places(rows: DataFrame) -> DataFrame:

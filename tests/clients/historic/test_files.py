@@ -97,3 +97,11 @@ def test_files_as_people_write_them():
     """Elsewhere they keep their URIs."""
     assert shown("file:///a%20b/c") == "/a b/c"
     assert shown("hdfs://host/a%20b") == "hdfs://host/a%20b"
+
+
+def test_a_relative_path_is_from_where_this_process_is(spark, tmp_path, monkeypatch):
+    """Spark's own process stays where it was started."""
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    monkeypatch.chdir(tmp_path)
+    for path in ("a.csv", "./a.csv", "*.csv"):
+        assert [shown(uri) for uri in files_at(spark, path)] == [str(tmp_path / "a.csv")]

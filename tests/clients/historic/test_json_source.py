@@ -147,3 +147,15 @@ def test_nothing_there_is_said(spark, tmp_path):
     """With the path."""
     with pytest.raises(SourceError, match=r"none\.jsonl: there is nothing to read"):
         json_lines_table(spark, Source("s", str(tmp_path / "none.jsonl"), "jsonl"))
+
+
+def test_other_encodings(spark, tmp_path):
+    """RFC 8259 wants UTF-8 between strangers; RML lets a source say what its file is in."""
+    (tmp_path / "a.json").write_bytes(json.dumps(DOCUMENT).encode("utf-16"))
+    rows = found(spark, tmp_path / "a.json", "json", iterator="$.stations[*]", encoding="UTF-16")
+    assert [row.row["id"] for row in rows] == ["a", "b", "c", "d"]
+    (tmp_path / "a.jsonl").write_bytes('{"a": "21 °C"}\n{"a": "€"}\n'.encode("windows-1252"))
+    rows = found(spark, tmp_path / "a.jsonl", "jsonl", encoding="windows-1252")
+    assert [(row.line, row.row["a"]) for row in rows] == [(1, "21 °C"), (2, "€")]
+    with pytest.raises(SourceError, match="UTF-16"):
+        found(spark, tmp_path / "a.jsonl", "jsonl", encoding="UTF-16")
