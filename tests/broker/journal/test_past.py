@@ -85,7 +85,7 @@ def test_the_nearest_snapshot_before_it(held):
         (30, 30, 0),
         (29, 20, 9),
         (10, 10, 0),
-        (9, None, 9),
+        (9, 10, 1),  # none is before it: a later one, and back from there
     ):
         found = past(held, up_to)
         assert (snapshot_of(found), found.records) == (snapshot, records)
