@@ -8,7 +8,7 @@ by the options of `journal_options.py`.  The
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
@@ -87,9 +87,9 @@ class JournalReading(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """See pyspark."""
-        return rows_between(
-            self._options, cast("Piece", partition)
-        )  # pickled by value, its class may be a twin
+        if not isinstance(partition, Piece):
+            return iter(())  # Spark's own, where there are none
+        return rows_between(self._options, partition)
 
 
 class SnapshotReading(DataSourceReader):

@@ -6,7 +6,7 @@ number to another change, the query ends with a `JournalGap` that says so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -111,9 +111,9 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """See pyspark."""
-        return rows_between(
-            self._options, cast("Piece", partition)
-        )  # pickled by value, its class may be a twin
+        if not isinstance(partition, Piece):
+            return iter(())  # Spark's own, where there are none
+        return rows_between(self._options, partition)
 
     def _at(self) -> Origin:
         # Made when it is asked for: this object is sent to executors before.

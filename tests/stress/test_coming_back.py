@@ -126,7 +126,7 @@ async def cut_and_wait(
 async def test_a_thousand_cut_clients_are_told_what_they_missed(start: Callable[..., RunningBroker]) -> None:
     """In time: the same spuid, the next number, one change that is the true difference."""
     room_for(3000)
-    broker = start("--set", "limits.resume_s=100")  # so that a busy machine is in time, too
+    broker = start("limits.resume_s=100")  # so that a busy machine is in time, too
     settings = ClientSettings(backoff_first_s=1.0, backoff_longest_s=3.0)
     made = await cut_and_wait(broker, broker.ws, settings, resumed=True)
     assert {follower.told[1].sequence for follower in made} == {2}
