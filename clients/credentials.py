@@ -10,13 +10,14 @@ import json
 import os
 import stat
 import sys
-import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplewire.broker.errors import ClientError
+
+from .private_file import replace_file
 
 if sys.platform != "win32":
     import fcntl
@@ -129,20 +130,7 @@ class CredentialsFile:
         with _locked(folder):
             everything = self._all()
             yield everything
-            self._write(json.dumps(everything, indent=1))
-
-    def _write(self, text: str) -> None:
-        descriptor, name = tempfile.mkstemp(prefix=".credentials-", dir=self.path.parent)  # its mode is 600
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - mkstemp's
-                file.write(text)
-                file.flush()
-                os.fsync(descriptor)
-            Path(name).replace(self.path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+            replace_file(self.path, json.dumps(everything, indent=1), synced=True)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from triplewire.clients.private_file import replace_file
 
 from .errors import HistoryError
 from .part_files import is_local, local_path
@@ -80,19 +80,8 @@ class ProgressFile:
             "part": position.part,
             "lines": position.lines,
         }
-        folder = self.path.parent
-        descriptor, name = tempfile.mkstemp(prefix=f"{self.path.name}-", dir=folder)
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - mkstemp's
-                file.write(json.dumps(document) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-        _sync_folder(folder)
+        replace_file(self.path, f"{json.dumps(document)}\n", synced=True)
+        _sync_folder(self.path.parent)
 
 
 def progress_file(

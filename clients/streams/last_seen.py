@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from triplewire.broker.errors import ClientError
+from triplewire.clients.private_file import replace_file
 
 # Two ids and their names: what is larger is no file of ours.
 _LARGEST_BYTES = 64 * 1024
@@ -60,14 +59,4 @@ class LastSeenFile:
     def keep(self, seen: LastSeen) -> None:
         """Put it in the place of what is there."""
         text = json.dumps({"last_seen": seen.last, "before": seen.before})
-        descriptor, name = tempfile.mkstemp(
-            prefix=f".{self.path.name}-", dir=self.path.parent
-        )  # its mode is 600
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - mkstemp's
-                file.write(text + "\n")
-            Path(name).replace(self.path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+        replace_file(self.path, f"{text}\n", synced=False)
