@@ -58,8 +58,10 @@ class Piece(InputPartition):
         self.upto = upto
 
 
-def rows_between(options: JournalOptions, piece: Piece) -> Iterator[pa.RecordBatch]:
+def rows_between(options: JournalOptions, piece: InputPartition) -> Iterator[pa.RecordBatch]:
     """The rows of a piece; on an executor."""
+    if not isinstance(piece, Piece):
+        return iter(())  # Spark's own, where there are none
     records = options.origin().records(piece.after, piece.upto)
     return arrow_batches(row for record in records for row in rows_of(record))
 
@@ -111,8 +113,6 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """See pyspark."""
-        if not isinstance(partition, Piece):
-            return iter(())  # Spark's own, where there are none
         return rows_between(self._options, partition)
 
     def _at(self) -> Origin:
