@@ -153,8 +153,8 @@ def _moment(  # noqa: PLR0913, PLR0917 - what is known of one value
     if own is not False:
         spelled = F.regexp_replace(_without_power(text), r"\.?0+\z", "")
         text = F.when(F.lit(own) & text.rlike(r"[Ee.]"), spelled).otherwise(text)
-    text = keep(2, "moment", text)
-    written = moment(text, reading)
+    text = keep(2, "moment", F.btrim(text, F.lit(" \t\r\n")))
+    written = moment(text, reading, keep)
     return Read(written, datatype or _DATE_TIME, (*broken, *_null(Reason.IMPOSSIBLE_TIME, text, written)))
 
 

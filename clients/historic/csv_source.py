@@ -19,10 +19,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 from .charsets import LOST, UTF_8, charset_of, is_single_byte
 from .errors import SourceError
 from .files import files_at, first_line, paths_of, shown, size_of
+from .line_sample import sampled_lines
 from .reasons import Reason
 from .table import BLOCK, FAULT, FILE, HEADER, HEIGHT, PLACE, RAW, ROW, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from .plan import Source
@@ -50,18 +53,44 @@ def csv_table(spark: SparkSession, source: Source) -> Table:
     for uri in files:
         groups[_columns(spark, source, uri)].append(uri)
     _check(source, groups)
-    read = _multiline if source.multiline else _by_line
     names = list(dict.fromkeys(name for columns, _ in groups for name in columns))
-    frames = [read(spark, source, uris, columns, header, names) for (columns, header), uris in groups.items()]
-    frame = reduce(lambda one, other: one.unionByName(other), frames)
-    rows = frame.where(F.btrim(F.col(RAW)) != "")
+    frame = _frame(spark, source, groups, names, None)
+    assert frame is not None
     size = size_of(spark, files)
     if source.multiline:
         lines = frame.select(FILE, BLOCK, PLACE, _height(names).alias(HEIGHT))
-        return Table(source, rows, lines, skipped=1 if source.header else 0, bytes=size)
-    return Table(
-        source, rows, frame.select(FILE, BLOCK, PLACE), headers=len(files) if source.header else 0, bytes=size
-    )
+        return Table(source, _filled(frame), lines, skipped=1 if source.header else 0, bytes=size)
+
+    def some(fraction: float) -> DataFrame | None:
+        found = _frame(spark, source, groups, names, fraction)
+        return None if found is None else _filled(found)
+
+    lines, headers = frame.select(FILE, BLOCK, PLACE), len(files) if source.header else 0
+    return Table(source, _filled(frame), lines, headers=headers, bytes=size, some=some)
+
+
+def _filled(frame: DataFrame) -> DataFrame:
+    return frame.where(F.btrim(F.col(RAW)) != "")
+
+
+def _frame(
+    spark: SparkSession,
+    source: Source,
+    groups: Mapping[tuple[tuple[str, ...], str], list[str]],
+    names: list[str],
+    fraction: float | None,
+) -> DataFrame | None:
+    """All lines with their cells; or so many of them, None where that takes as long as all."""
+    frames = []
+    for (columns, header), uris in groups.items():
+        if source.multiline:
+            frames.append(_multiline(spark, source, uris, columns, names))
+            continue
+        lines = _lines(spark, source, uris) if fraction is None else _some(spark, source, uris, fraction)
+        if lines is None:
+            return None
+        frames.append(_by_line(lines, source, columns, header, names))
+    return reduce(lambda one, other: one.unionByName(other), frames)
 
 
 def _columns(spark: SparkSession, source: Source, uri: str) -> tuple[tuple[str, ...], str]:
@@ -107,22 +136,33 @@ def _check(source: Source, groups: dict[tuple[tuple[str, ...], str], list[str]])
         )
 
 
-def _by_line(  # noqa: PLR0913, PLR0917 - one call, with all that a group of files has
-    spark: SparkSession,
-    source: Source,
-    uris: list[str],
-    columns: tuple[str, ...],
-    header: str,
-    names: list[str],
-) -> DataFrame:
+def _lines(spark: SparkSession, source: Source, uris: list[str]) -> DataFrame:
     text, is_bad = _decoded(source)
-    frame = spark.read.text(paths_of(uris)).select(
+    return spark.read.text(paths_of(uris)).select(
         text.alias(RAW),
         F.col("_metadata.file_path").alias(FILE),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(PLACE),
         is_bad.alias("_encoding"),
     )
+
+
+def _some(spark: SparkSession, source: Source, uris: list[str], fraction: float) -> DataFrame | None:
+    """The same columns of some lines; where they stand is not told."""
+    lines = sampled_lines(spark, uris, fraction, source.encoding)
+    if lines is None:
+        return None
+    nowhere = (
+        F.lit("").alias(FILE),
+        F.lit(0).cast("bigint").alias(BLOCK),
+        F.lit(0).cast("bigint").alias(PLACE),
+    )
+    return lines.select(F.col("value").alias(RAW), *nowhere, F.lit(False).alias("_encoding"))
+
+
+def _by_line(
+    frame: DataFrame, source: Source, columns: tuple[str, ...], header: str, names: list[str]
+) -> DataFrame:
     cells = F.from_csv(F.col(RAW), _schema(columns), _options(source))
     frame = frame.withColumn("_cells", cells)
     fault = _fault(source, F.col(RAW), F.col("_cells").getField(_BAD), len(columns))
@@ -165,7 +205,7 @@ def _fault(source: Source, raw: Column, bad: Column, columns: int) -> Column:
 
 
 def _multiline(
-    spark: SparkSession, source: Source, uris: list[str], columns: tuple[str, ...], _: str, names: list[str]
+    spark: SparkSession, source: Source, uris: list[str], columns: tuple[str, ...], names: list[str]
 ) -> DataFrame:
     options = {
         **_options(source),

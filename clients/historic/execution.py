@@ -1,7 +1,7 @@
 """A mapping carried out by Spark: all rules over one source in one pass, in Spark's own expressions.
 
-Out come records, one text each: a quad as a line of N-Quads, which begins with `<`, or a row that was rejected as a JSON
-object.  Both go through the same shuffle, so that a row is read once, whether or not it is broken.
+Out come records (`records.py`), of good rows and of rejected ones.  Both go through the same shuffle, so that a row is read
+once, whether or not it is broken.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
 from .reasons import Reason
+from .records import LINE, no_record, record_of, records_of, rejected_record
+from .statements import Said, as_line, statements
 from .table import BLOCK, FAULT, FILE, HEADER, PLACE, RAW
 from .term_maps import Made, TermMaps
 from .texts import Texts
@@ -21,25 +23,29 @@ from .texts import Texts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import Column, DataFrame
 
     from .cells import Flag
-    from .plan import Join, Mapping, Rule
+    from .plan import Join, Mapping, Rule, TermMap
+    from .records import Record
     from .table import Table
 
-RECORD: Final = "line"
 _OK: Final = "_ok"
-_LINES: Final = "_lines"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One source's rows with what was made of them: `_ok` and `_lines` beside the table's columns; `reasons` of a row that is not ok."""
+    """One source's rows with what was made of them: `_ok` beside the table's columns; `reasons` of a row that is not ok.
+
+    `said` is what a good row says of each subject; `loose` are arrays of whole lines, where a row has many subjects.
+    """
 
     table: Table
     frame: DataFrame
     reasons: Column
     joins: tuple[Rule, ...]
+    said: tuple[Record, ...]
+    loose: tuple[Column, ...]
 
 
 def carried_out(table: Table, mapping: Mapping) -> Rows:
@@ -50,8 +56,8 @@ def carried_out(table: Table, mapping: Mapping) -> Rows:
     """
     maps = TermMaps(Texts(table), mapping.base_iri)
     rules = [rule for rule in mapping.rules if rule.source == table.source.name]
-    single: list[Column] = []
-    many: list[Column] = []
+    said: dict[TermMap, list[Said]] = {}
+    loose: list[Column] = []
     flags: dict[tuple[object, ...], Flag] = {}
     for rule in rules:
         made, broken = _parts(maps, rule)
@@ -59,28 +65,41 @@ def carried_out(table: Table, mapping: Mapping) -> Rows:
         for key, (reason, flag) in _flags(maps, rule, made, broken):
             if key not in flags:
                 flags[key] = (reason, flag if given is None else given & flag)
-        if rule.join is None:
-            line = quad(made)
-            (many if _is_many(made) else single).append(line if given is None else F.when(given, line))
+        if rule.join is not None:
+            continue
+        one = Said(tuple(made), given)
+        if made[0].many:
+            loose.append(one.line())
+        else:
+            said.setdefault(rule.subject, []).append(one)
     ok, reasons = _judged(list(flags.values()))
-    frame = maps.texts.steps.on(table.frame).withColumns({_OK: ok, _LINES: _together(single, many)})
-    return Rows(table, frame, reasons, tuple(rule for rule in rules if rule.join is not None))
+    steps = maps.texts.steps
+    told = tuple(statements(maps.made(subject).term, each, steps, subject) for subject, each in said.items())
+    frame = steps.on(table.frame).withColumn(_OK, ok)
+    joins = tuple(rule for rule in rules if rule.join is not None)
+    return Rows(table, frame, reasons, joins, told, tuple(loose))
 
 
-def records(rows: Rows, observation: Observation | None = None) -> DataFrame:
-    """Quads and rejected rows, but for those of joins; `observation` counts good and all rows (`rows`, `made`)."""
-    frame = rows.frame
-    if observation is not None:
-        is_row = F.col(FAULT).isNull() | (F.col(FAULT) != HEADER)
-        frame = frame.observe(observation, F.count_if(is_row).alias("rows"), F.count_if(_OK).alias("made"))
-    found = F.when(F.col(_OK), F.col(_LINES)).otherwise(
-        F.array(rejected(rows.table.source.name, rows.reasons))
-    )
-    return frame.select(F.explode(found).alias(RECORD)).where(F.col(RECORD).isNotNull())
+def records(rows: Rows) -> DataFrame:
+    """Of good and of rejected rows, but for those of joins."""
+    frame, ok = rows.frame, F.col(_OK)
+    broken = rejected_record(rejected(rows.table.source.name, rows.reasons))
+    # A header that is the first line of its file is no row; others are, and told to be broken.
+    is_row = F.when(F.col(FAULT) == HEADER, 0).otherwise(1)
+    if len(rows.said) == 1 and not rows.loose:
+        return frame.select(*rows.said[0].when(ok).otherwise(broken).columns(is_row))
+    first, *others = rows.said or [no_record()]
+    said = [first.columns(F.lit(1)), *[one.columns(F.lit(0)) for one in others]]
+    arrays = [F.array(*[F.struct(*columns) for columns in said])]
+    for lines in rows.loose:
+        given = F.coalesce(lines, F.array().cast("array<string>"))
+        arrays.append(F.transform(given, lambda line: F.struct(*record_of(line).columns(F.lit(0)))))
+    found = F.when(ok, F.concat(*arrays)).otherwise(F.array(F.struct(*broken.columns(is_row))))
+    return frame.select(F.inline(found))
 
 
 def rejected(source: str, reasons: Column) -> Column:
-    """A row that makes no quads, as a record: a JSON object of where it stands, why, and its text."""
+    """A row that makes no quads: a JSON object of where it stands, why, and its text."""
     return F.to_json(
         F.struct(F.lit(source).alias("source"), FILE, BLOCK, PLACE, reasons.alias("reasons"), RAW)
     )
@@ -93,13 +112,6 @@ def joined(rows: Rows, parents: dict[str, Table], base_iri: str) -> list[DataFra
         for rule in rows.joins
         if rule.join
     ]
-
-
-def quad(made: Sequence[Made]) -> Column:
-    """A line of these terms, or an array of lines for each combination; null where one of them is."""
-    if not _is_many(made):
-        return F.concat(*_pieces(made))
-    return _combined(list(made), [])
 
 
 def _parts(maps: TermMaps, rule: Rule) -> tuple[list[Made], list[Flag]]:
@@ -143,12 +155,6 @@ def _judged(flags: list[Flag]) -> tuple[Column, Column]:
     return fault.isNull() & ~_any([flag for _, flag in flags]), reasons
 
 
-def _together(single: list[Column], many: list[Column]) -> Column:
-    none = F.array().cast("array<string>")
-    arrays = ([F.array(*single)] if single else []) + [F.coalesce(lines, none) for lines in many]
-    return F.concat(*arrays) if len(arrays) > 1 else arrays[0] if arrays else none
-
-
 def _joined(rows: Rows, rule: Rule, join: Join, parent: Table, base_iri: str) -> DataFrame:
     """Keys and terms of the children, keys and objects of the parents, and where they agree a line."""
     own = TermMaps(Texts(rows.table), base_iri)
@@ -165,7 +171,8 @@ def _joined(rows: Rows, rule: Rule, join: Join, parent: Table, base_iri: str) ->
     )
     made = [Made(F.col(f"term{n}"), many=True) for n in range(len(terms))]
     made.insert(2, Made(F.col("object"), many=True))
-    return pairs.select(F.explode(quad(made)).alias(RECORD)).where(F.col(RECORD).isNotNull())
+    lines = pairs.select(F.explode(as_line(made)).alias(LINE)).where(F.col(LINE).isNotNull())
+    return records_of(lines)
 
 
 def _objects(others: TermMaps, rule: Rule, join: Join) -> DataFrame:
@@ -181,40 +188,8 @@ def _named(name: str, columns: list[Column]) -> list[Column]:
     return [column.alias(f"{name}{n}") for n, column in enumerate(columns)]
 
 
-def _pieces(made: Sequence[Made]) -> list[Column]:
-    """The columns of a line; constants that stand side by side are one text."""
-    pieces: list[str | Column] = [""]
-    for one in made:
-        piece = one.constant if one.constant is not None else one.term
-        if isinstance(piece, str) and isinstance(pieces[-1], str):
-            pieces[-1] += f"{piece} "
-        elif isinstance(piece, str):
-            pieces.append(f"{piece} ")
-        else:
-            pieces += [piece, " "]
-    pieces = [*pieces[:-1], f"{pieces[-1]}."]
-    return [
-        F.lit(piece) if isinstance(piece, str) else piece
-        for piece in pieces
-        if not isinstance(piece, str) or piece
-    ]
-
-
-def _combined(rest: list[Made], chosen: list[Made]) -> Column:
-    if not rest:
-        return F.array(F.concat(*_pieces(chosen)))
-    first, *others = rest
-    if not first.many:
-        return _combined(others, [*chosen, first])
-    return F.flatten(F.transform(first.term, lambda term: _combined(others, [*chosen, Made(term)])))
-
-
 def _array(made: Made) -> Column:
     return made.term if made.many else F.array_compact(F.array(made.term))
-
-
-def _is_many(made: Sequence[Made]) -> bool:
-    return any(one.many for one in made)
 
 
 def _is_missing(made: Sequence[Made], broken: Sequence[Flag]) -> Column:

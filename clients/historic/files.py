@@ -13,6 +13,8 @@ from pyspark.errors import AnalysisException
 from .errors import SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
 LONGEST_LINE: Final = 1 << 20
@@ -91,16 +93,22 @@ def first_line(spark: SparkSession, uri: str) -> bytes:
     return bytes(text.copyBytes())
 
 
-def size_of(spark: SparkSession, uris: list[str]) -> int:
+def size_of(spark: SparkSession, uris: Sequence[str]) -> int:
     """About how many bytes the files have; those compressed count for what they mostly become."""
+    return sum(length_of(spark, uri) * (_COMPRESSION if is_compressed(uri) else 1) for uri in uris)
+
+
+def length_of(spark: SparkSession, uri: str) -> int:
+    """How many bytes a file has, as it lies there."""
     java: Any = spark._jvm  # noqa: SLF001
-    settings = spark._jsc.hadoopConfiguration()  # noqa: SLF001
-    total = 0
-    for uri in uris:
-        path = java.org.apache.hadoop.fs.Path(java.java.net.URI(uri))
-        length = path.getFileSystem(settings).getFileStatus(path).getLen()
-        total += length * (_COMPRESSION if uri.endswith((".gz", ".bz2", ".zst")) else 1)
-    return total
+    path = java.org.apache.hadoop.fs.Path(java.java.net.URI(uri))
+    system = path.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001
+    return int(system.getFileStatus(path).getLen())
+
+
+def is_compressed(uri: str) -> bool:
+    """Whether its name says so."""
+    return uri.endswith((".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate"))
 
 
 def shown(uri: str) -> str:

@@ -21,6 +21,7 @@ class Folder:
     def __init__(self, spark: SparkSession, path: str) -> None:
         # No public way leads to Hadoop's file systems.
         self._java = cast("Any", spark._jvm)  # noqa: SLF001
+        self.spark = spark
         self.path = path.rstrip("/") or "/"
         with self._told("opened"):
             self._folder: Any = self._java.org.apache.hadoop.fs.Path(self.path)

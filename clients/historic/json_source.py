@@ -16,6 +16,7 @@ from .charsets import UTF_8, charset_of
 from .files import files_at, paths_of, size_of
 from .json_paths import json_path
 from .json_values import END, all_of, at_each, json_at, unwrapped, wrapped
+from .line_sample import sampled_lines
 from .reasons import Reason
 from .table import BLOCK, FAULT, FILE, PLACE, RAW, ROW, Table, before_all
 
@@ -41,10 +42,29 @@ def json_lines_table(spark: SparkSession, source: Source) -> Table:
     if charset != UTF_8:  # Spark's lines are bytes, whatever they mean
         value = F.decode(value.cast("binary"), charset)
     frame = spark.read.text(paths_of(files)).select(
-        wrapped(value).alias("_wrapped"),
+        value.alias("value"),
         F.col("_metadata.file_path").alias(FILE),
         F.col("_metadata.file_block_start").alias(BLOCK),
         F.monotonically_increasing_id().alias(PLACE),
+    )
+
+    def some(fraction: float) -> DataFrame | None:
+        lines = sampled_lines(spark, files, fraction, charset)
+        nowhere = [F.lit(0).cast("bigint").alias(name) for name in (BLOCK, PLACE)]
+        return None if lines is None else _values(lines.select("value", F.lit("").alias(FILE), *nowhere))
+
+    size = size_of(spark, files)
+    return Table(source, _values(frame), frame.select(FILE, BLOCK, PLACE), bytes=size, some=some)
+
+
+def _values(lines: DataFrame) -> DataFrame:
+    """Lines (`value`) as rows."""
+    value = F.col("value")
+    frame = lines.select(
+        wrapped(value).alias("_wrapped"),
+        FILE,
+        BLOCK,
+        PLACE,
         F.make_valid_utf8(value).alias(RAW),
         F.is_valid_utf8(value).alias("_valid"),
     )
@@ -52,8 +72,7 @@ def json_lines_table(spark: SparkSession, source: Source) -> Table:
     fault = F.when(~F.col("_valid"), Reason.BAD_ENCODING.value).when(
         F.col(ROW).isNull(), Reason.BAD_LINE.value
     )
-    rows = frame.where(F.btrim(F.col(RAW)) != "").select(ROW, FILE, BLOCK, PLACE, RAW, fault.alias(FAULT))
-    return Table(source, rows, frame.select(FILE, BLOCK, PLACE), bytes=size_of(spark, files))
+    return frame.where(F.btrim(F.col(RAW)) != "").select(ROW, FILE, BLOCK, PLACE, RAW, fault.alias(FAULT))
 
 
 def json_table(spark: SparkSession, source: Source) -> Table:

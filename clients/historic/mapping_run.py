@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Observation
-
 from .errors import SourceError, TooManyRejected
 from .execution import carried_out, joined, records
 from .limits import Limit
@@ -18,6 +16,7 @@ from .rdf_source import RDF_FORMATS, rdf_records, rdf_table
 from .report import Report
 from .shares import Sample, fraction_of
 from .sources import table_of
+from .subjects import REJECTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Mappings
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from .parts import Written
     from .plan import Mapping
     from .table import Table
 
@@ -59,27 +57,27 @@ def run(
     settings = settings or RunSettings()
     mapping = with_paths(mapping, paths)
     tables = _tables(spark, mapping)
-    counts = {name: Observation(f"rows of {name}") for name in tables}
-    frames = _frames(tables, mapping, counts)
-    written = write_records(_union(frames), out, settings.parts, _sample(tables, mapping))
-    rows = sum(observation.get["rows"] for observation in counts.values())
+    sample = _sample(tables, mapping)
+    written = write_records(_union(_frames(tables, tables, mapping)), out, settings.parts, sample)
     quarantine = Quarantine(spark, written, list(tables.values()))
     rejected, reasons = quarantine.counts()
     place = settings.quarantine or f"{out.rstrip('/')}/{QUARANTINE}"
     if rejected:
         quarantine.write(place)
-    _drop_rejected(written)
+    # They are in the quarantine now.
+    written.drop(REJECTED)
+    found = summary(spark, written)
+    rows = found.rows + rejected
     told = Report(rows, 0, 0, rejected, 0, reasons, quarantine=place if rejected else None)
     if not settings.max_rejected.allows(rejected, rows):
         raise TooManyRejected(
             f"{rejected} of {rows} rows broke, over the limit of {settings.max_rejected}", told
         )
-    found = summary(spark, written)
     finish(
         written,
         Manifest(found.parts, mapping_hash(mapping), tuple(source.path for source in mapping.sources)),
     )
-    return _report(told, found, written)
+    return _report(told, found)
 
 
 def with_paths(mapping: Mapping, paths: Mappings[str, str]) -> Mapping:
@@ -109,52 +107,39 @@ def _tables(spark: SparkSession, mapping: Mapping) -> dict[str, Table]:
     return tables
 
 
-def _frames(
-    tables: Mappings[str, Table],
-    mapping: Mapping,
-    counts: Mappings[str, Observation] | None,
-    *,
-    joins: bool = True,
-) -> list[DataFrame]:
+def _frames(tables: Mappings[str, Table], parents: Mappings[str, Table], mapping: Mapping) -> list[DataFrame]:
+    """The records of each table, and those of its joins with the `parents`."""
     frames = []
-    for name, table in tables.items():
-        observation = counts[name] if counts is not None else None
+    for table in tables.values():
         if table.source.format in RDF_FORMATS:
-            frames.append(rdf_records(table, mapping.base_iri, observation))
+            frames.append(rdf_records(table, mapping.base_iri))
             continue
         rows = carried_out(table, mapping)
-        frames.append(records(rows, observation))
-        if joins:
-            frames += joined(rows, dict(tables), mapping.base_iri)
+        frames += [records(rows), *joined(rows, dict(parents), mapping.base_iri)]
     return frames
 
 
 def _sample(tables: Mappings[str, Table], mapping: Mapping) -> Sample | None:
-    """Quads of some rows; those of joins are left out, as their other rows are not chosen with them."""
+    """What becomes of some rows; each of them is joined with all that it belongs to."""
     fraction = fraction_of(sum(table.bytes for table in tables.values()))
     if not fraction:
         return None
     sampled = {name: table.sampled(fraction) for name, table in tables.items()}
-    return Sample(_union(_frames(sampled, mapping, None, joins=False)), fraction)
+    return Sample(_union(_frames(sampled, tables, mapping)), fraction)
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other), frames)
 
 
-def _drop_rejected(written: Written) -> None:
-    """They are in the quarantine now."""
-    written.folder.remove(f"{written.name}/kind=rejected")
-
-
-def _report(told: Report, found: Summary, written: Written) -> Report:
+def _report(told: Report, found: Summary) -> Report:
     return replace(
         told,
         quads=sum(part.lines for part in found.parts),
         bytes=sum(part.bytes for part in found.parts),
         parts=len(found.parts),
         observations=found.observations,
-        duplicates=written.duplicates,
+        duplicates=found.duplicates,
         first=found.first,
         last=found.last,
         sensor_count=found.sensor_count,

@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+import re
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 from uuid import uuid4
-
-from pyspark.sql import Observation
-from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
 from .errors import HistoryError
 from .hadoop import Folder
-from .shares import PART_BYTES, Sample, boundaries, bucket
+from .records import QUADS
+from .shares import PART_BYTES, Sample, shares_of
+from .subjects import put_together
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
 MANIFEST: Final = "manifest.json"
 COMPRESSIONS: Final = ("gzip", "none")
-_LINE: Final = "line"
 _RECORDS: Final = "records-"
+_NUMBER: Final = re.compile(r"part-([0-9]+)-[^/]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,55 +77,48 @@ class PartSettings:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written where: `quads` and `rejected` are paths that Spark reads; nothing is there where nothing was."""
+    """What was written where; `has_large` is whether there are subjects too large to be put together."""
 
     folder: Folder
     name: str
-    duplicates: int = field(default=0)
+    has_large: bool = False
 
-    @property
-    def quads(self) -> str:
-        """The directory of the parts."""
-        return f"{self.folder.path}/{self.name}/kind=quads"
+    def of(self, kind: str) -> str:
+        """The directory of a kind: quads, rejected rows (a JSON object a line), or what is told of subjects."""
+        return f"{self.folder.path}/{self.name}/kind={kind}"
 
-    @property
-    def rejected(self) -> str:
-        """The directory of rejected rows, one JSON object a line."""
-        return f"{self.folder.path}/{self.name}/kind=rejected"
+    def has(self, kind: str) -> bool:
+        """Whether there is any of that kind."""
+        return self.folder.has(f"{self.name}/kind={kind}")
 
-    @property
-    def has_quads(self) -> bool:
-        """Whether there is a part."""
-        return self.folder.has(f"{self.name}/kind=quads")
+    def drop(self, kind: str) -> None:
+        """Remove all of a kind."""
+        self.folder.remove(f"{self.name}/kind={kind}")
 
-    @property
-    def has_rejected(self) -> bool:
-        """Whether there is a rejected row."""
-        return self.folder.has(f"{self.name}/kind=rejected")
+    def parts(self, counted: Mapping[int, tuple[int, int]]) -> tuple[Part, ...]:
+        """The parts by their names; `counted` are lines and bytes by the number that each has in its name."""
+        names = Folder(self.folder.spark, self.of(QUADS)).names("part-")
+        numbered = sorted((number_of(name), name) for name in names)
+        return tuple(Part(f"{self.name}/kind={QUADS}/{name}", *counted[number]) for number, name in numbered)
 
 
-def write_parts(
-    quads: DataFrame,
-    out: str,
-    settings: PartSettings | None = None,
-    *,
-    mapping: str = "",
-    sources: tuple[str, ...] = (),
-) -> Manifest:
-    """Lines of N-Quads (column `line`, without line ends, no blank nodes) as parts with their manifest.
+def number_of(name: str) -> int:
+    """Spark's files have the numbers of their partitions at the start of their names.
 
     Raises:
-        HistoryError: there are parts already, and they shall not be overwritten, or it can't be written there.
+        ValueError: it is no file of a partition.
     """
-    spark = quads.sparkSession
-    written = write_records(quads, out, settings or PartSettings(), None)
-    manifest = Manifest(parts_of(spark, written), mapping, sources)
-    finish(written, manifest)
-    return manifest
+    found = _NUMBER.search(name)
+    if found is None:
+        raise ValueError(f"{name} is no part")
+    return int(found[1])
 
 
 def write_records(records: DataFrame, out: str, settings: PartSettings, sample: Sample | None) -> Written:
-    """Quads and rejected rows (which begin with `{`), sorted, each once; without a sample as one part."""
+    """Quads and rejected rows, sorted, each once; without a sample as one part.
+
+    Beside the quads of each subject goes a row that tells of them (`quality.py`).
+    """
     spark = records.sparkSession
     folder = Folder(spark, out)
     if folder.has(MANIFEST):
@@ -137,43 +132,30 @@ def write_records(records: DataFrame, out: str, settings: PartSettings, sample: 
         folder.remove(left)
     # A name of its own: tasks of a run that was cut off may still be at work.
     name = f"{_RECORDS}{uuid4().hex[:12]}"
-    starts = boundaries(sample, settings.part_bytes, spark.sparkContext.defaultParallelism) if sample else []
-    counts = Observation("parts")
-    is_quad = ~F.col(_LINE).startswith("{")
-    placed = records.select(
-        _LINE, F.when(is_quad, bucket(F.col(_LINE), starts)).otherwise(len(starts) + 1).alias("bucket")
-    )
-    # All that is equal is in one bucket, so that it is counted without another shuffle.
-    once = (
-        placed.repartitionById(len(starts) + 2, F.col("bucket"))
-        .groupBy("bucket", _LINE)
-        .agg(F.count("*").alias("times"))
-    )
-    kind = F.when(is_quad, "quads").otherwise("rejected").alias("kind")
-    told = once.select(_LINE, kind, "times").observe(counts, F.sum(F.col("times") - 1).alias("duplicates"))
-    lines = told.select(_LINE, "kind").sortWithinPartitions("kind", _LINE)
-    writer = lines.write.partitionBy("kind").option("compression", settings.compression)
-    # Four times as fast as zlib's default, for a tenth more bytes.
-    writer.option("zlib.compress.level", "BEST_SPEED").text(f"{folder.path}/{name}")
-    return Written(folder, name, counts.get["duplicates"] or 0)
+    with _settings(spark):
+        shares = shares_of(sample, settings.part_bytes, spark.sparkContext.defaultParallelism)
+        lines = put_together(records, shares)
+        writer = lines.write.partitionBy("kind").option("compression", settings.compression)
+        # Four times as fast as zlib's default, for a tenth more bytes.
+        writer.option("zlib.compress.level", "BEST_SPEED").text(f"{folder.path}/{name}")
+    return Written(folder, name, has_large=bool(shares.large))
 
 
-def parts_of(spark: SparkSession, written: Written) -> tuple[Part, ...]:
-    """The parts that were written, counted."""
-    if not written.has_quads:
-        return ()
-    lines = spark.read.text(written.quads)
-    counted = lines.groupBy(F.col("_metadata.file_path").alias("file")).agg(
-        F.count("*").alias("lines"), F.sum(F.octet_length("value") + 1).alias("bytes")
-    )
-    return in_order(written, [(row["file"], row["lines"], row["bytes"]) for row in counted.toLocalIterator()])
-
-
-def in_order(written: Written, found: list[tuple[str, int, int]]) -> tuple[Part, ...]:
-    """Parts of (URI, lines, bytes); Spark's names have their numbers at the start."""
-    start = f"{written.name}/kind=quads/"
-    named = [(start + unquote(uri.rpartition("/")[2]), lines, size) for uri, lines, size in found]
-    return tuple(Part(name, lines, size) for name, lines, size in sorted(named))
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Records are put together in the order in which they are sorted, and a task has a file of each kind open: one sort is enough."""
+    wanted = {
+        "spark.sql.execution.useObjectHashAggregateExec": "false",
+        "spark.sql.maxConcurrentOutputFileWriters": "8",
+    }
+    before = {key: str(spark.conf.get(key)) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
 
 
 def finish(written: Written, manifest: Manifest) -> None:

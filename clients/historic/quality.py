@@ -1,7 +1,6 @@
 """What the parts of a run hold: lines and bytes of each, observations, and what there is of each sensor and when.
 
-One pass over the parts: all lines of a subject are in one part, one behind the other, so that they are put together before
-anything leaves a task.
+It is read from what was told of each subject while its quads were written, a tenth of them in size.
 """
 
 from __future__ import annotations
@@ -12,9 +11,11 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
-from .parts import Part, in_order
+from .parts import Part, number_of
+from .records import ROWS, SENSOR, SUBJECT, TIME, TYPED
 from .report import Coverage
 from .shares import MOST_PARTS
+from .subjects import TOLD, told_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -22,20 +23,19 @@ if TYPE_CHECKING:
     from .parts import Written
 
 MOST_SENSORS: Final = 1000
+_NUMBERS: Final = ("lines", "bytes", "again", ROWS)
 # The numbers that Spark gives to sets of (file, sensor): a bit for each that it is not of.
 _FILES: Final = 0b01
 _SENSORS: Final = 0b10
 _ALL: Final = 0b11
-_SOSA: Final = "http://www.w3.org/ns/sosa/"
-_TYPE: Final = f" <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{_SOSA}Observation> "
-_SENSOR: Final = f" <{_SOSA}madeBySensor> "
-_TIME: Final = f" <{_SOSA}resultTime> "
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """See `Report` for the fields."""
+    """See `Report` for the fields; `rows` are those that were not rejected."""
 
+    rows: int = 0
+    duplicates: int = 0
     parts: tuple[Part, ...] = ()
     observations: int = 0
     first: str | None = None
@@ -45,16 +45,19 @@ class Summary:
 
 
 def summary(spark: SparkSession, written: Written) -> Summary:
-    """Of all parts: what there is of each file, of each sensor, and of all, in one query."""
-    if not written.has_quads:
+    """Of all parts: what there is of each file, of each sensor, and of all, in one query; what told of it is removed."""
+    if not written.has(TOLD):
         return Summary()
     sensors = Observation("sensors")
     told = (
-        _by_file_and_sensor(_subjects(spark.read.text(written.quads)))
+        _by_file_and_sensor(_subjects(spark.read.text(written.of(TOLD)), has_large=written.has_large))
         .groupingSets([["file"], ["sensor"], []], "file", "sensor")
         .agg(
             F.grouping_id().alias("set"),
-            *[F.sum(name).alias(name) for name in ("lines", "bytes", "observations", "made")],
+            *[
+                F.sum(name).alias(name)
+                for name in ("lines", "bytes", "again", "rows", "observations", "made")
+            ],
             _written(F.min("first")).alias("first"),
             _written(F.max("last")).alias("last"),
         )
@@ -64,11 +67,14 @@ def summary(spark: SparkSession, written: Written) -> Summary:
         .limit(MOST_PARTS + 2 + MOST_SENSORS)
     )
     rows = told.collect()
-    files = [(row["file"], row["lines"], row["bytes"]) for row in rows if row["set"] == _FILES]
+    files = {number_of(row["file"]): (row["lines"], row["bytes"]) for row in rows if row["set"] == _FILES}
     (all_,) = (row for row in rows if row["set"] == _ALL)
     found = [row for row in rows if row["set"] == _SENSORS][:MOST_SENSORS]
+    written.drop(TOLD)
     return Summary(
-        in_order(written, files),
+        all_["rows"],
+        all_["again"],
+        written.parts(files),
         observations=all_["observations"] or 0,
         first=all_["first"],
         last=all_["last"],
@@ -78,39 +84,29 @@ def summary(spark: SparkSession, written: Written) -> Summary:
 
 
 def _by_file_and_sensor(subjects: DataFrame) -> DataFrame:
-    return subjects.groupBy("file", "sensor").agg(
-        F.sum("lines").alias("lines"),
-        F.sum("bytes").alias("bytes"),
-        F.sum("observation").alias("observations"),
-        F.count("sensor").alias("made"),
-        F.min("time").alias("first"),
-        F.max("time").alias("last"),
+    return subjects.groupBy("file", SENSOR).agg(
+        *[F.sum(name).alias(name) for name in _NUMBERS],
+        F.count_if(TYPED).alias("observations"),
+        F.count(SENSOR).alias("made"),
+        F.min(TIME).alias("first"),
+        F.max(TIME).alias("last"),
     )
 
 
-def _subjects(lines: DataFrame) -> DataFrame:
-    """One row for each subject that matters; all others of a part together are one row."""
-    line = F.col("value")
-    is_type, has_sensor, has_time = (line.contains(text) for text in (_TYPE, _SENSOR, _TIME))
-    told = lines.select(
-        F.col("_metadata.file_path").alias("file"),
-        F.when(is_type | has_sensor | has_time, F.substring_index(line, " ", 1)).alias("subject"),
-        F.when(is_type, 1).alias("observation"),
-        F.when(has_sensor, _object(line, _SENSOR, r"<([^>]*)>")).alias("sensor"),
-        F.when(has_time, _object(line, _TIME, '"([^"]*)"')).try_cast("timestamp").alias("time"),
-        F.octet_length(line).alias("size"),
+def _subjects(texts: DataFrame, *, has_large: bool) -> DataFrame:
+    """One row for each subject: the very large ones were told of line by line."""
+    told = told_of(texts)
+    if not has_large:
+        return told
+    large = (
+        told.where(F.col(SUBJECT).isNotNull())
+        .groupBy("file", SUBJECT)
+        .agg(
+            *[F.sum(name).alias(name) for name in _NUMBERS],
+            *[F.max(name).alias(name) for name in (TYPED, TIME, SENSOR)],
+        )
     )
-    return told.groupBy("file", "subject").agg(
-        F.max("sensor").alias("sensor"),
-        F.max("observation").alias("observation"),
-        F.max("time").alias("time"),
-        F.count("*").alias("lines"),
-        F.sum(F.col("size") + 1).alias("bytes"),
-    )
-
-
-def _object(line: Column, predicate: str, shape: str) -> Column:
-    return F.regexp_extract(line, f"^[^ ]+{predicate}{shape}", 1)
+    return told.where(F.col(SUBJECT).isNull()).unionByName(large)
 
 
 def _written(time: Column) -> Column:

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 
 from .lines import numbered
 from .reasons import Reason
+from .subjects import REJECTED
 from .table import BLOCK, FILE, HEADER, PLACE, RAW
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class Quarantine:
         self._tables = tables
         self._rows: DataFrame | None = None
         self._counts: dict[str | None, int] = {}
-        if written.has_rejected:
-            lines = spark.read.text(written.rejected)
+        if written.has(REJECTED):
+            lines = spark.read.text(written.of(REJECTED))
             rows = lines.select(F.from_json("value", _SCHEMA).alias("r")).select("r.*")
             self._rows = self._without_headers(rows)
 

@@ -13,16 +13,17 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 
 from .arrow import in_arrow
 from .blank_nodes import genid
-from .execution import RECORD, rejected
+from .execution import rejected
 from .files import files_at, paths_of, size_of
 from .reasons import Reason
+from .records import LINE, records_of
 from .table import BLOCK, FAULT, FILE, PLACE, RAW, ROW, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from .plan import Source
 
@@ -49,7 +50,7 @@ def rdf_table(spark: SparkSession, source: Source) -> Table:
     return Table(source, rows, frame.select(FILE, BLOCK, PLACE), bytes=size_of(spark, files))
 
 
-def rdf_records(table: Table, base_iri: str, observation: Observation | None = None) -> DataFrame:
+def rdf_records(table: Table, base_iri: str) -> DataFrame:
     """Each line as a record: the quad in its canonical form, or a rejected row."""
     start = genid(base_iri)
 
@@ -67,10 +68,8 @@ def rdf_records(table: Table, base_iri: str, observation: Observation | None = N
     rows = table.frame.select(FILE, BLOCK, PLACE, RAW, FAULT)
     schema = f"{FILE} string, {BLOCK} bigint, {PLACE} bigint, {RAW} string, {FAULT} string, quad string"
     found = in_arrow(rows, read, schema)
-    if observation is not None:
-        found = found.observe(observation, F.count("*").alias("rows"))
     broken = rejected(table.source.name, F.array(F.coalesce(FAULT, F.lit(Reason.BAD_LINE.value))))
-    return found.select(F.coalesce("quad", broken).alias(RECORD))
+    return records_of(found.select(F.coalesce("quad", broken).alias(LINE)), rows=1)
 
 
 def _name(uri: str) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from .parts import PartSettings, write_parts
+from .line_parts import write_parts
+from .parts import PartSettings
 from .rollups import Rollup, results, rollup_lines
 from .slices import downsampled, values
 

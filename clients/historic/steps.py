@@ -11,17 +11,20 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-# Each value takes five steps: the cell, what it is, its spelling, its digits, its text.  One that is joined takes five more behind them.
-JOINED: Final = 5
-ENCODED: Final = 10
-TERM: Final = 11
+# Each value takes six steps: the cell, what it is, its spelling, its digits or what a clock showed, the moment of that, its text.
+TEXT: Final = 5
+# One that is joined takes six more behind them.
+JOINED: Final = 6
+ENCODED: Final = 12
+TERM: Final = 13
+LINES: Final = 14
 
 
 class Steps:
     """Columns that are made one step after the other; each may use those of the steps before."""
 
     def __init__(self) -> None:
-        self._steps: list[dict[Hashable, tuple[str, Column]]] = [{} for _ in range(TERM + 1)]
+        self._steps: list[dict[Hashable, tuple[str, Column]]] = [{} for _ in range(LINES + 1)]
 
     def put(self, step: int, key: Hashable, column: Column) -> Column:
         """The column of that key, which is this one if there is none yet."""

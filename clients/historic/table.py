@@ -12,6 +12,8 @@ from .errors import SourceError
 from .json_values import json_at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import Column, DataFrame
 
     from .plan import Reference, Source
@@ -49,10 +51,12 @@ class Table:
     skipped: int = 0
     headers: int = 0
     bytes: int = 0
+    some: Callable[[float], DataFrame | None] | None = None
 
     def sampled(self, fraction: float) -> Table:
-        """About so many of its rows; they are chosen before anything of them is read."""
-        return replace(self, frame=self.frame.sample(fraction=fraction, seed=7))
+        """About so many of its rows; they are chosen before anything of them is read, by `some` if that can."""
+        frame = self.some(fraction) if self.some is not None else None
+        return replace(self, frame=self.frame.sample(fraction=fraction, seed=7) if frame is None else frame)
 
     def cell(self, reference: Reference) -> tuple[Column, T.DataType]:
         """What a reference names, up to its first `[*]`: a column and its type.

@@ -16,7 +16,7 @@ from .cells import Flag, Read, read
 from .json_values import all_of, at_each
 from .plan import Constant, Encoding, Expression, Lookup, Moment, Number, Reference, Template, TermMap
 from .reasons import Reason
-from .steps import ENCODED, JOINED, Steps
+from .steps import ENCODED, JOINED, TEXT, Steps
 from .terms import encoded
 
 if TYPE_CHECKING:
@@ -145,11 +145,11 @@ class Texts:
             return self.steps.put(step + later, (name, *place), column)
 
         made = read(value, type_, reading, datatype, keep)
-        text = self.steps.put(4 + later, ("text", *key), made.text)
+        text = self.steps.put(TEXT + later, ("text", *key), made.text)
         own = made.datatype
         if isinstance(own, Column):
-            own = self.steps.put(4 + later, ("datatype", *key), own)
-        flags = [(reason, self.steps.put(4 + later, (reason, *key), flag)) for reason, flag in made.broken]
+            own = self.steps.put(TEXT + later, ("datatype", *key), own)
+        flags = [(reason, self.steps.put(TEXT + later, (reason, *key), flag)) for reason, flag in made.broken]
         return Read(text, own, (*broken, *flags))
 
     def _is_bound(self, part: Reference | Lookup) -> bool:

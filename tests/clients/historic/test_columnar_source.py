@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.record_lines import lines_in
 from support.tables import found, literals, mapping_of
 
 from triplewire.clients.historic.errors import SourceError
@@ -38,10 +39,8 @@ def test_columns_keep_their_types(spark, tmp_path, format_):
     frame = spark.sql(f"SELECT 1 AS n, {columns} UNION ALL SELECT 2, {nulls}")
     frame.write.format(format_).save(str(tmp_path / "in"))
     mapping = mapping_of(tmp_path / "in", format_, *literals(*TYPED), nulls=())
-    made = records(carried_out(table_of(spark, mapping.sources[0]), mapping)).collect()
-    assert {row.line for row in made} == {
-        f"<http://e/1> <urn:{name}> {literal} ." for name, (_, literal) in TYPED.items()
-    }
+    made = lines_in(records(carried_out(table_of(spark, mapping.sources[0]), mapping)))
+    assert set(made) == {f"<http://e/1> <urn:{name}> {literal} ." for name, (_, literal) in TYPED.items()}
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])
@@ -61,8 +60,8 @@ def test_a_column_that_is_no_value_breaks_its_row(spark, tmp_path):
     """A list has no literal; an element of it has."""
     spark.sql("SELECT 1 AS n, array(1, 2) AS list").write.parquet(str(tmp_path / "in"))
     mapping = mapping_of(tmp_path / "in", "parquet", *literals("list"))
-    (row,) = records(carried_out(table_of(spark, mapping.sources[0]), mapping)).collect()
-    assert '"reasons":["not a value"]' in row.line
+    (line,) = lines_in(records(carried_out(table_of(spark, mapping.sources[0]), mapping)))
+    assert '"reasons":["not a value"]' in line
 
 
 @pytest.mark.parametrize("format_", ["parquet", "orc"])

@@ -8,6 +8,7 @@ from functools import reduce
 
 import pytest
 from support.plain_mapping import plain_mapping_of
+from support.record_lines import lines_in
 
 from triplewire.clients.historic.execution import carried_out, joined, records
 from triplewire.clients.historic.plan import (
@@ -91,8 +92,7 @@ def made(spark, tmp_path_factory):
     rows = carried_out(tables["readings"], mapping)
     frames = [records(rows), *joined(rows, tables, mapping.base_iri)]
     assert len(frames) == len(RULES)
-    found = reduce(lambda one, other: one.unionByName(other), frames).collect()
-    return mapping, [row.line for row in found]
+    return mapping, lines_in(reduce(lambda one, other: one.unionByName(other), frames))
 
 
 def test_joins_are_equal_to_plain_python(made):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.plain_mapping import plain_mapping
+from support.record_lines import lines_in
 
 from triplewire.clients.historic.execution import carried_out, records
 from triplewire.clients.historic.plan import (
@@ -155,7 +156,7 @@ def of_column(name="x", **more):
 
 def agree(table, mapping, rows):
     """The same quads and the same rows broken for the same reasons."""
-    found = [row.line for row in records(carried_out(table, mapping)).collect()]
+    found = lines_in(records(carried_out(table, mapping)))
     lines = {line for line in found if line.startswith("<")}
     expected, told = plain_mapping(rows, mapping)
     broken: dict[int, set[str]] = {}

@@ -8,6 +8,7 @@ from functools import reduce
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
+from support.record_lines import lines_of
 from support.rml_case import EXCEPTIONS, cases
 
 from triplewire.clients.historic.errors import HistoryError
@@ -49,7 +50,7 @@ def made(spark, tmp_path_factory):
     while some := list(itertools.islice(left, AT_ONCE)):
         union = reduce(lambda one, other: one.unionByName(other), itertools.chain(*some))
         for row in union.collect():
-            found[row["case"]][1].append(row["line"])
+            found[row["case"]][1].extend(lines_of(row))
     return found
 
 

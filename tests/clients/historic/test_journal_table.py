@@ -6,6 +6,7 @@ import time
 
 import pytest
 from support.archives import broker_at, fill, told
+from support.record_lines import lines_in
 from support.tables import found, literals, mapping_of
 
 from triplewire.clients.historic.execution import carried_out, records
@@ -44,7 +45,7 @@ def test_a_mapping_of_changes(spark, data):
     """The columns keep their types."""
     subject = ("http://e/", Reference("sequence"))
     mapping = mapping_of(data, "journal", *literals("added", "object", subject=subject))
-    made = {row.line for row in records(carried_out(table_of(spark, mapping.sources[0]), mapping)).collect()}
+    made = set(lines_in(records(carried_out(table_of(spark, mapping.sources[0]), mapping))))
     number = told(data)[-1][0]
     assert f'<http://e/{number}> <urn:added> "false"^^<http://www.w3.org/2001/XMLSchema#boolean> .' in made
     assert any(line.startswith(f"<http://e/{number}> <urn:object>") for line in made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from triplewire.clients.historic.parts import PartSettings, write_records
 from triplewire.clients.historic.quality import Summary, summary
+from triplewire.clients.historic.records import records_of
 from triplewire.clients.historic.report import Coverage
 
 SOSA = "http://www.w3.org/ns/sosa/"
@@ -39,11 +40,11 @@ LINES = [
 def test_a_hand_made_data_set(spark, tmp_path):
     """Observations by type, coverage by sensor, the first and the last time of all."""
     frame = spark.createDataFrame([(line,) for line in LINES], "line string")
-    written = write_records(frame, str(tmp_path), PartSettings(), None)
+    written = write_records(records_of(frame, rows=2), str(tmp_path), PartSettings(), None)
     found = summary(spark, written)
     (part,) = found.parts
     assert (part.lines, part.bytes) == (len(LINES), sum(len(line.encode()) + 1 for line in LINES))
-    assert found.observations == 5
+    assert (found.observations, found.rows, found.duplicates) == (5, 2 * len(LINES), 0)
     assert (found.first, found.last) == ("2018-01-01T00:00:00Z", "2026-06-01T00:00:00Z")
     assert found.sensor_count == 3
     assert found.sensors == (
@@ -56,4 +57,4 @@ def test_a_hand_made_data_set(spark, tmp_path):
 def test_nothing_was_made(spark, tmp_path):
     """Then there is nothing to tell."""
     frame = spark.createDataFrame([('{"raw":"x"}',)], "line string")
-    assert summary(spark, write_records(frame, str(tmp_path), PartSettings(), None)) == Summary()
+    assert summary(spark, write_records(records_of(frame), str(tmp_path), PartSettings(), None)) == Summary()
