@@ -1,12 +1,13 @@
 """N-Triples and N-Quads as sources: RDF already, so no rule is asked; each line is read, judged and written anew.
 
-A blank node becomes an IRI of its file's name and its label (RDF 1.1 Concepts 3.5), so that loading twice changes nothing.
+A blank node becomes an IRI of its file's name and its label (RDF 1.1 Concepts 3.5), so that loading twice changes nothing; a
+file in a directory below that of the source has the way to it in its name.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, parse, serialize
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 from .arrow import in_arrow
 from .blank_nodes import genid
 from .execution import rejected
-from .files import files_at, paths_of, size_of
+from .files import base_of, below, files_at, paths_of, size_of
 from .reasons import Reason
 from .records import LINE, records_of
 from .table import BLOCK, FAULT, FILE, PLACE, RAW, ROW, Table
@@ -53,6 +54,8 @@ def rdf_table(spark: SparkSession, source: Source) -> Table:
 def rdf_records(table: Table, base_iri: str) -> DataFrame:
     """Each line as a record: the quad in its canonical form, or a rejected row."""
     start = genid(base_iri)
+    spark, path = table.frame.sparkSession, table.source.path
+    base = base_of(spark, path, files_at(spark, path))
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - on the executors
@@ -60,7 +63,7 @@ def rdf_records(table: Table, base_iri: str) -> DataFrame:
         for batch in batches:
             columns = (batch[name].to_pylist() for name in (FILE, RAW, FAULT))
             made = [
-                None if fault else _read(text, f"{start}{_name(uri)}-")
+                None if fault else _read(text, f"{start}{quote(below(base, uri), safe='')}-")
                 for uri, text, fault in zip(*columns, strict=True)
             ]
             yield batch.append_column("quad", pa.array(made, pa.string()))
@@ -70,11 +73,6 @@ def rdf_records(table: Table, base_iri: str) -> DataFrame:
     found = in_arrow(rows, read, schema)
     broken = rejected(table.source.name, F.array(F.coalesce(FAULT, F.lit(Reason.BAD_LINE.value))))
     return records_of(found.select(F.coalesce("quad", broken).alias(LINE)), rows=1)
-
-
-def _name(uri: str) -> str:
-    """A file's name, as a part of an IRI."""
-    return quote(unquote(uri.rpartition("/")[2]), safe="")
 
 
 def _read(text: str, start: str) -> str | None:

@@ -37,7 +37,7 @@ def put_together(records: DataFrame, shares: Shares) -> DataFrame:
         .groupBy(*keys)
         .agg(
             F.collect_set(QUADS).alias("each"),
-            F.sum(MADE).alias("all"),
+            F.sum(MADE).alias("total"),
             F.sum(ROWS).alias(ROWS),
             F.count("*").alias("times"),
             F.max(TYPED).alias(TYPED),
@@ -96,8 +96,8 @@ def _once(grouped: DataFrame, more: list[str]) -> DataFrame:
     split = F.flatten(F.transform("each", lambda quads: F.split(quads, _END)))
     found = grouped.withColumn("sorted", F.when(~is_same, F.sort_array(F.array_distinct(split))))
     text = F.when(is_same, F.get("each", F.lit(0))).otherwise(F.array_join("sorted", _END))
-    lines = F.when(is_same, F.expr("all div times")).otherwise(F.size("sorted"))
-    kept = [SUBJECT, "all", ROWS, TYPED, SENSOR, TIME, *more]
+    lines = F.when(is_same, F.expr("total div times")).otherwise(F.size("sorted"))
+    kept = [SUBJECT, "total", ROWS, TYPED, SENSOR, TIME, *more]
     return found.select(*kept, text.alias("text"), lines.alias("lines"))
 
 
@@ -106,7 +106,7 @@ def _told(more: list[str]) -> Column:
     told = [
         F.when(subject.isNull(), 0).otherwise(F.col("lines")),
         F.when(subject.isNull(), 0).otherwise(F.octet_length("text") + 1),
-        F.when(subject.isNull(), 0).otherwise(F.col("all") - F.col("lines")),
+        F.when(subject.isNull(), 0).otherwise(F.col("total") - F.col("lines")),
         F.col(ROWS),
         F.col(TIME),
         F.col(TYPED).cast("int"),

@@ -7,7 +7,15 @@ import gzip
 import pytest
 
 from triplewire.clients.historic.errors import SourceError
-from triplewire.clients.historic.files import files_at, first_line, paths_of, shown, size_of
+from triplewire.clients.historic.files import (
+    base_of,
+    below,
+    files_at,
+    first_line,
+    paths_of,
+    shown,
+    size_of,
+)
 
 ODD = "a [1] {b} *?\u00e4 50%.csv"
 
@@ -91,6 +99,15 @@ def test_sizes(spark, tmp_path):
     (tmp_path / "a").write_bytes(b"x" * 10)
     (tmp_path / "b.gz").write_bytes(b"x" * 10)
     assert size_of(spark, [(tmp_path / name).as_uri() for name in ("a", "b.gz")]) == 70
+
+
+def test_a_file_from_where_its_source_is(spark):
+    """By the part of the path that has no wildcards, whatever the scheme."""
+    uris = ["file:///d/a%20b/x.nt", "file:///d/c/x.nt"]
+    for path in ("/d", "/d/", "/d/*/x.nt", "file:///d", "file:/d/**"):
+        assert [below(base_of(spark, path, uris), uri) for uri in uris] == ["a b/x.nt", "c/x.nt"]
+    assert below(base_of(spark, "/d/c/x.nt", uris[1:]), uris[1]) == "x.nt"
+    assert below("/elsewhere", uris[0]) == "x.nt"
 
 
 def test_files_as_people_write_them():

@@ -53,6 +53,23 @@ def test_lines_are_read_judged_and_written_anew(spark, tmp_path):
     }
 
 
+def test_files_of_one_name_in_two_directories(spark, tmp_path):
+    """Their blank nodes are others; where a file is alone is not in its name."""
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "x.nt").write_text("_:n <http://e/p> 1 .\n".replace(" 1 ", " <http://e/o> "))
+    names = {}
+    for path in (str(tmp_path), f"{tmp_path}/*/x.nt", f"{tmp_path}/a", f"{tmp_path}/a/x.nt"):
+        lines = lines_in(rdf_records(rdf_table(spark, Source("s", path, "ntriples")), "http://base/"))
+        names[path.removeprefix(str(tmp_path))] = [line.split("genid/")[1].split(">")[0] for line in lines]
+    assert {path: sorted(found) for path, found in names.items()} == {
+        "": ["a%2Fx.nt-n", "b%2Fx.nt-n"],
+        "/*/x.nt": ["a%2Fx.nt-n", "b%2Fx.nt-n"],
+        "/a": ["x.nt-n"],
+        "/a/x.nt": ["x.nt-n"],
+    }
+
+
 def test_a_run_of_rdf_alone(spark, tmp_path):
     """No rule is needed; a file compressed is read, too, and the same quad in both stands once."""
     (tmp_path / "in").mkdir()
