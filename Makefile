@@ -27,8 +27,9 @@ typing-links:
 bench: $(VENV)/dev.ok         ## ratios, measured in one run
 	$(BIN)/pytest tests/bench -s -q "--override-ini=norecursedirs=.* build"
 
-docs: $(VENV)/dev.ok          ## the examples in the documents, run
-	$(BIN)/pytest -q tests/test_readme.py
+docs: $(VENV)/dev.ok          ## the book in build/docs, and the examples in the documents, run
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/pytest -q tests/test_readme.py tests/docs
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -38,12 +39,12 @@ $(VENV)/run.ok: pyproject.toml requirements.lock | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/dev.ok: pyproject.toml requirements.lock | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,mqtt,spark]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[agents,dev,docs,mqtt,notebook,spark,tracing]'
 	@touch $@ $(VENV)/run.ok
 
 lock:                         ## the newest versions that fit pyproject.toml
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/pip install --quiet --disable-pip-version-check --editable '.[dev,mqtt,spark,bench]'
+	build/lock/bin/pip install --quiet --disable-pip-version-check --editable '.[agents,bench,dev,docs,mqtt,notebook,spark,tracing]'
 	build/lock/bin/pip freeze --exclude-editable | sort -f > requirements.lock
 
 clean:

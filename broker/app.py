@@ -7,7 +7,6 @@ import contextlib
 import logging
 import resource
 import signal
-import sys
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplewire.gates.http.router import Router
+from triplewire.gates.http.traced import TracedGate
 from triplewire.gates.journal import gate as journal_gate
 from triplewire.gates.journal.follower import Follower
 from triplewire.gates.journal.forwarder import Forwarder
@@ -29,13 +29,15 @@ from triplewire.gates.websocket.server import WebSocketGate
 from triplewire.spu.analysis.analysis import analyse
 from triplewire.spu.analysis.foreign import analyse_foreign
 
+from . import meters
 from .admission import admission
 from .core import Core
 from .dataset.opening import open_dataset
 from .endpoint import EndpointStore
-from .errors import StoreError
+from .errors import ConfigError, StoreError
 from .heap import give_back, settle
 from .journal.repair import repair as repair_journal
+from .logs import configure
 from .ports import http_ports, websocket_ports
 from .readers.pool import ReaderProcesses
 from .readers.sources import ForkedStore, OpenedStore
@@ -48,14 +50,16 @@ from .subscriptions import Subscriptions
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from triplewire.gates.http.router import Gate
     from triplewire.spu.analysis.analysis import Analysis
 
     from .admission import Admission
-    from .config import Config, JournalConfig, LimitsConfig, SchedulerConfig
+    from .config import Config, JournalConfig, LimitsConfig, SchedulerConfig, TracingConfig
     from .dataset.dataset import Dataset
     from .model import Query
     from .ports import Listening
     from .store import Store
+    from .trace_export import Tracer
 
 log = logging.getLogger("triplewire.broker.app")
 
@@ -79,6 +83,7 @@ class Broker:
             store.routed_by(self.subscriptions.touched)
         self.scheduler = Scheduler(Core(store, self.subscriptions), store, config.scheduler, config.limits)
         self._started = time.time()
+        self.tracing = _tracing(config.tracing)
         self.journal: JournalGate | None = None
         self.follower: Follower | None = None
         if config.follow.url and isinstance(store, EmbeddedStore):
@@ -108,6 +113,8 @@ class Broker:
         if self.journal is not None:
             self.journal.close()
         await self.scheduler.close()
+        if self.tracing is not None:
+            await asyncio.to_thread(self.tracing.close)
 
     def router(self) -> Router:
         """The application of the HTTP port."""
@@ -124,19 +131,23 @@ class Broker:
         graphs = graph_store.GraphStoreGate(self.scheduler, self.writes, queries, paths.graph_store)
         events = sse.EventGate(self.scheduler, config.limits, authority, config.http.event_ping_s)
         # Where the scope depends on the operation, the gate asks for it
-        router.add(paths.graph_store, graphs, graph_store.METHODS, None, below=True)
+        traced = self._traced
+        router.add(paths.graph_store, traced(graphs), graph_store.METHODS, None, below=True)
         router.add(paths.subscribe, events, sse.METHODS, Scope.SUBSCRIBE)
         if isinstance(self.store, EmbeddedStore):
             self.journal = JournalGate(self.store.dataset, config.journal, authority)
             router.add(paths.journal, self.journal, journal_gate.METHODS, Scope.ADMIN)
             router.add(f"{paths.journal}/snapshot", self.journal, journal_gate.METHODS, Scope.ADMIN)
         router.add(paths.query, queries, query.METHODS, Scope.QUERY)
-        router.add(paths.update, updates, update.METHODS, Scope.UPDATE)
-        both = endpoint.EndpointGate(queries, updates)
+        router.add(paths.update, traced(updates), update.METHODS, Scope.UPDATE)
+        both = traced(endpoint.EndpointGate(queries, updates))
         router.add(paths.sparql, both, endpoint.METHODS, None)
         if paths.query == paths.update:
             router.add(paths.query, both, endpoint.METHODS, None)
         return router
+
+    def _traced(self, gate: Gate) -> Gate:
+        return gate if self.tracing is None else TracedGate(gate, self.tracing)
 
     @contextlib.asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
@@ -167,6 +178,7 @@ class Broker:
             found |= self.store.health()
         if self.journal is not None and "journal" in found:
             found["journal"]["followers"] = self.journal.followers
+            found["journal"]["followers_behind"] = self.journal.behind
         if self.follower is not None:
             found["following"] = self.follower.health()
         found["streams"] = self.streams.health()
@@ -179,7 +191,7 @@ class Broker:
     def metrics(self) -> Metrics:
         """The same for Prometheus, and how long things take."""
         scheduler = self.scheduler
-        return Metrics(self.health, (scheduler.waited, scheduler.worked, scheduler.answered))
+        return Metrics(self.health, (scheduler.waited, scheduler.worked, scheduler.answered, *meters.ALL))
 
     def _health(self) -> dict[str, Any]:
         scheduler, statistics = self.scheduler, self.scheduler.statistics
@@ -190,8 +202,10 @@ class Broker:
             "subscriptions": len(self.subscriptions) - scheduler.away.subscriptions,
             "away": scheduler.away.subscriptions,
             "units": self.subscriptions.units,
+            "kinds": self.subscriptions.kinds(),
             "sockets": scheduler.subscribers,
             "waiting": scheduler.waiting,
+            "queue_size": self.config.scheduler.queue_size,
             "reading": scheduler.reading,
             "busy_s": round(scheduler.busy_s(), 3),
             "updates": statistics.updates,
@@ -201,6 +215,18 @@ class Broker:
             "refused": statistics.refused,
             "failed": statistics.failed,
         }
+
+
+def _tracing(config: TracingConfig) -> Tracer | None:
+    if not config.endpoint:
+        return None
+    try:
+        from .trace_export import Tracer  # noqa: PLC0415 - without tracing nothing of it is loaded
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"tracing.endpoint needs OpenTelemetry ({error.name} is missing): pip install 'triplewire[tracing]'"
+        ) from error
+    return Tracer(config)
 
 
 def open_store(config: Config) -> Store:
@@ -362,12 +388,8 @@ def run(config: Config, *, repair: bool = False) -> None:
         JournalDamaged: what is kept can't be trusted, and `repair` was not asked for.
         OSError: a port can't be opened.
     """
-    logging.basicConfig(
-        level=config.log.level.upper(),
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
-    for name in ("uvicorn", "httpx", "httpcore"):
+    configure(config.log.level, config.log.format)
+    for name in ("uvicorn", "httpx", "httpcore", "urllib3"):
         logging.getLogger(name).setLevel(logging.WARNING)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:

@@ -312,6 +312,20 @@ class LogConfig:
     """What the broker says on standard error."""
 
     level: str = "INFO"
+    format: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracingConfig:
+    """Where spans of writes go (OpenTelemetry); nowhere, and at no cost, without an `endpoint`."""
+
+    endpoint: str = ""
+    sample: float = 1.0
+    service: str = "triplewire"
+    spans: int = 100
+    waiting: int = 4096
+    interval_s: float = 2.0
+    timeout_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,6 +346,7 @@ class Config:
     stream: StreamGateConfig = field(default_factory=StreamGateConfig)
     streams: dict[str, StreamConfig] = field(default_factory=lambda: {"events": StreamConfig()})
     log: LogConfig = field(default_factory=LogConfig)
+    tracing: TracingConfig = field(default_factory=TracingConfig)
 
 
 def load(

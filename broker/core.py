@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from . import meters
 from .errors import BrokerError, EngineError, UnitFailed
 from .model import (
     BindingsDelta,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .model import CoreMessage, Request, SubscriberId
     from .store import Before, Store
     from .subscriptions import Subscriptions
+    from .tracing import Attribute, Course
 
 log = logging.getLogger("triplewire.broker.core")
 
@@ -47,14 +49,16 @@ class Core:
     def __init__(self, store: Store, subscriptions: Subscriptions) -> None:
         self._store = store
         self._subscriptions = subscriptions
+        self._course: Course | None = None
 
-    def handle(self, request: Request) -> Outcome:
-        """Carry out one request.
+    def handle(self, request: Request, course: Course | None = None) -> Outcome:
+        """Carry out one request; a write tells its `course`.
 
         Raises:
             BrokerError: what the sender is told; then nothing has changed.
         """
         with self._store.quiet:
+            self._course = course
             return self._handle(request)
 
     def _handle(self, request: Request) -> Outcome:
@@ -87,20 +91,35 @@ class Core:
         failed: dict[int, Exception] = {}
         delta: QuadDelta | None = None
 
+        course = self._course
+
         def before(change: QuadDelta | Candidates | None) -> None:
             nonlocal delta
+            if course is not None:
+                course.done("plan")
             delta = None if isinstance(change, Candidates) else change
             touched.extend(self._subscriptions.touched(change))
             for held in touched:
                 error = self._before(held, delta)
                 if error is not None:
                     failed[id(held)] = error
+            if course is not None:
+                course.done("look", units=len(touched))
 
         created = write(before)
+        if course is not None:
+            course.done("commit", **_size(delta))
         messages: list[tuple[SubscriberId, CoreMessage]] = []
         for held in touched:
             error = failed.get(id(held))
+            told = len(messages)
             messages += self._after(held, delta) if error is None else self._end(held, error)
+            if course is not None:
+                followed, form = held.kind
+                course.done("unit", followed=followed, form=form, messages=len(messages) - told)
+        if delta is not None:
+            meters.INSERTED.inc(len(delta.inserted))
+            meters.DELETED.inc(len(delta.deleted))
         sequence = self._store.sequence if delta else None
         return Outcome(Updated(len(messages), created, delta, sequence), tuple(messages))
 
@@ -117,11 +136,16 @@ class Core:
         except Exception as error:  # noqa: BLE001 - whatever a unit does, the others go on
             return self._end(held, error)
         messages: list[tuple[SubscriberId, CoreMessage]] = []
+        added = removed = 0
         for change, subscriptions in changes:
+            added += change.added.total() * len(subscriptions)
+            removed += change.removed.total() * len(subscriptions)
             for subscription in subscriptions:
                 subscription.sequence += 1
                 told = Notification(subscription.spuid, subscription.alias, subscription.sequence, change)
                 messages.append((subscription.subscriber, told))
+        meters.ADDED_ROWS.inc(added)
+        meters.REMOVED_ROWS.inc(removed)
         return messages
 
     def _end(self, held: Held, error: Exception) -> list[tuple[SubscriberId, CoreMessage]]:
@@ -153,5 +177,10 @@ class Core:
         if resume is not None:
             self._subscriptions.end_one(resume.spuid)
         subscription = self._subscriptions.add(held, case, request)
+        meters.FIRST_ROWS.inc(first.added.total())
         told = Notification(subscription.spuid, subscription.alias, subscription.sequence, first)
         return Outcome(messages=((request.subscriber, told),))
+
+
+def _size(delta: QuadDelta | None) -> dict[str, Attribute]:
+    return {} if delta is None else {"inserted": len(delta.inserted), "deleted": len(delta.deleted)}

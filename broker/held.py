@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from triplewire.spu.explanation import method
 from triplewire.spu.shaped import ShapedSpu
 
 if TYPE_CHECKING:
@@ -84,6 +85,12 @@ class Held:
         """The one of this id, which must be there."""
         there = self.cases[case]
         return there[spuid] if isinstance(there, dict) else there
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """How its answer is followed, and the form of its query in small letters; "" where that is not known."""
+        form = None if self.analysis is None else self.analysis.form
+        return method(self.unit), "" if form is None else form.value.lower()
 
     @property
     def subscriptions(self) -> list[Subscription]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Histogram
 
+from . import meters
 from .answer import Answer, call_on
 from .away import Away
 from .errors import (
@@ -28,6 +29,7 @@ from .errors import (
 )
 from .model import Leave, Notification, Outcome, Replay, Resume, Resumed, Subscribe
 from .threads import Workers
+from .tracing import COURSE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from .core import Core
     from .model import CoreMessage, Query, Request, SubscriberId, Updated
     from .store import Choose, Store
+    from .tracing import Course
 
 log = logging.getLogger("triplewire.broker.scheduler")
 
@@ -51,6 +54,7 @@ class _Job:
         None  # of what comes after the core's part; what it led to is delivered all the same
     )
     returns_to: SubscriberId | None = None  # whose subscription it takes over
+    course: Course | None = None  # where it is traced
 
 
 @dataclass(slots=True)
@@ -96,7 +100,7 @@ class Scheduler:
         self._idle = asyncio.Event()
         self._idle.set()
         self.statistics = Statistics()
-        buckets = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+        buckets = meters.SECONDS
         self.waited = _histogram("core_wait_seconds", "From a request's admission to its turn", buckets)
         self.worked = _histogram("core_work_seconds", "The core's work on one request", buckets)
         self.answered = _histogram("update_seconds", "From an update's admission to its reply", buckets)
@@ -198,8 +202,15 @@ class Scheduler:
     ) -> asyncio.Future[Updated | None]:
         now = time.monotonic()
         job = _Job(
-            request, self._loop.create_future(), now, now + self._config.timeout_s, returns_to=returns_to
+            request,
+            self._loop.create_future(),
+            now,
+            now + self._config.timeout_s,
+            returns_to=returns_to,
+            course=COURSE.get(),
         )
+        if job.course is not None:
+            job.course.go_on()
         self._give_place(job, bulk=bulk)
         return job.future
 
@@ -255,10 +266,12 @@ class Scheduler:
             )
         self._answers.add(answer)
         self._idle.clear()
-        answer.when_done(lambda: self._read_done(answer))
+        began = time.monotonic()
+        answer.when_done(lambda: self._read_done(answer, began))
         self._readers.submit(lambda: answer.run(work))
 
-    def _read_done(self, answer: Answer) -> None:
+    def _read_done(self, answer: Answer, began: float) -> None:
+        meters.QUERY_SECONDS.observe(time.monotonic() - began)
         self._answers.discard(answer)
         self._check_idle()
 
@@ -284,6 +297,8 @@ class Scheduler:
     def _run(self, job: _Job) -> None:
         """On the core thread."""
         began = self._busy_since = time.monotonic()
+        if job.course is not None:
+            job.course.done("wait")
         outcome = self._handle(job)
         self._busy_since = None
         self.waited.observe(began - job.admitted)
@@ -310,6 +325,8 @@ class Scheduler:
             )
         for _ in range(count):
             job, outcome = self._handled.popleft()
+            if job.course is not None:
+                job.course.done("sync")
             if isinstance(outcome, Outcome) and outcome.reply is not None:
                 job.failure = failure
             self._finished.append((job, outcome))
@@ -321,7 +338,9 @@ class Scheduler:
                 f"the request waited more than {self._config.timeout_s} s (scheduler.timeout_s)"
             )
         try:
-            return self._core.handle(job.request)
+            if job.course is None:
+                return self._core.handle(job.request)
+            return self._core.handle(job.request, job.course)
         except BrokerError as error:
             if isinstance(error, EngineError):
                 log.exception("! %s", type(job.request).__name__)
@@ -345,8 +364,7 @@ class Scheduler:
                 if not self._answered(job, job.request, outcome):
                     continue
             else:
-                for subscriber, message in outcome.messages:
-                    self._put(subscriber, message)
+                self._put_all(outcome, job.course)
             self.statistics.notifications += len(outcome.messages)
             if outcome.reply is not None:
                 self.statistics.updates += 1
@@ -377,6 +395,16 @@ class Scheduler:
             self.away.ended(request.resume.spuid)
         self._put(subscriber, message, begins=request if request.resumable else None)
         return True
+
+    def _put_all(self, outcome: Outcome, course: Course | None) -> None:
+        if course is None:
+            for subscriber, message in outcome.messages:
+                self._put(subscriber, message)
+            return
+        course.go_on()
+        for subscriber, message in outcome.messages:
+            self._put(subscriber, message)
+            _told(course, message)
 
     def _put(
         self, subscriber: SubscriberId, message: CoreMessage, *, begins: Subscribe | None = None
@@ -418,3 +446,12 @@ class Scheduler:
         if self._syncer is not None:
             self._syncer.stop()
             await asyncio.to_thread(self._syncer.join, 1.0)
+
+
+def _told(course: Course, message: CoreMessage) -> None:
+    """A message is in its outbox, or its connection has gone."""
+    if isinstance(message, Notification):
+        rows = {"added": message.delta.added.total(), "removed": message.delta.removed.total()}
+        course.done("notification", spuid=message.spuid, sequence=message.sequence, **rows)
+    else:
+        course.done("message", kind=type(message).__name__)

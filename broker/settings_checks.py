@@ -12,7 +12,7 @@ from .stream_checks import check_streams
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .config import Config, StoreConfig
+    from .config import Config, StoreConfig, TracingConfig
 
 _AT_LEAST_ONE = (
     "scheduler.queue_size",
@@ -25,6 +25,8 @@ _AT_LEAST_ONE = (
     "stream.unread_bytes",
     "stream.item_bytes",
     "limits.sockets",
+    "tracing.spans",
+    "tracing.waiting",
     "limits.outbox_messages",
     "limits.nesting",
     "limits.joins",
@@ -41,6 +43,7 @@ _CHOICES = types.MappingProxyType(
         "security.algorithm": ("RS256", "ES256"),
         "security.token_while_valid": ("new", "same", "refuse"),
         "stream.unread": ("skip", "close"),
+        "log.format": ("text", "json"),
         "log.level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     }
 )
@@ -63,6 +66,7 @@ def check(config: Config) -> None:
     _check_store(config.store)
     _check_network(config)
     _check_security(config)
+    _check_tracing(config.tracing)
     check_streams(config)
     if config.follow.url and (config.store.data or config.store.query_endpoint):
         raise ConfigError(
@@ -127,6 +131,13 @@ def _check_security(config: Config) -> None:
         raise ConfigError(
             "security.permissions needs an embedded store: what an update of a remote endpoint changes is not known"
         )
+
+
+def _check_tracing(tracing: TracingConfig) -> None:
+    if tracing.endpoint and not tracing.endpoint.startswith(("http://", "https://")):
+        raise ConfigError(f"tracing.endpoint must be an http or https URL, not {tracing.endpoint!r:.200}")
+    if tracing.sample > 1:
+        raise ConfigError(f"tracing.sample is a part of all, from 0 to 1: {tracing.sample}")
 
 
 def _check_store(store: StoreConfig) -> None:

@@ -68,7 +68,8 @@ class Streams:
         )
         self._workers: Workers | None = None
         if settings.workers:
-            self._workers = Workers(feeds, authority, limits, settings, config.log.level, quotas)
+            log = config.log
+            self._workers = Workers(feeds, authority, limits, settings, log.level, quotas, log.format)
             self._hub.when_changed(self._workers.refresh)
 
     @contextlib.asynccontextmanager
@@ -107,6 +108,8 @@ class Streams:
         return self._hub.health() | {
             "consumers": sum(each.consumers for each in serving),
             "shed": sum(each.shed for each in serving),
+            "skipped": sum(each.skipped for each in serving),
+            "lanes": sum(each.lanes for each in serving),
             "selections": len(self._selections),
             "workers": len(workers.pids) if workers is not None else 0,
             "replaced": workers.replaced if workers is not None else 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from heapq import nlargest
 from itertools import count
 from operator import attrgetter
@@ -58,6 +59,8 @@ class Subscriptions:
         self._by_id: dict[str, tuple[Held, Case | None]] = {}
         self._by_subscriber: dict[SubscriberId, set[str]] = {}
         self._heap = Heap()
+        self._kinds: Counter[tuple[str, str]] = Counter()
+        self._unit_kinds: Counter[tuple[str, str]] = Counter()
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -66,6 +69,14 @@ class Subscriptions:
     def units(self) -> int:
         """How many different queries are held."""
         return len(self._held)
+
+    def kinds(self) -> list[dict[str, Any]]:
+        """How many subscriptions and units there are by kind (`Held.kind`), on any thread."""
+        units = self._unit_kinds.copy()
+        return [
+            {"followed": kind[0], "form": kind[1], "subscriptions": count, "units": units[kind]}
+            for kind, count in self._kinds.copy().items()
+        ]
 
     def told(self, most: int) -> list[dict[str, Any]]:
         """What is held, for operators, on any thread: the units with the most cases first, at most so many.
@@ -127,9 +138,11 @@ class Subscriptions:
         )
         if held.key not in self._held:
             self._held[held.key] = held
+            self._unit_kinds[held.kind] += 1
             if held.analysis is not None:
                 self._watching.add(held, held.analysis)
         held.join(subscription, case)
+        self._kinds[held.kind] += 1
         self._by_id[spuid] = held, case
         self._by_subscriber.setdefault(request.subscriber, set()).add(spuid)
         self._heap.hold(len(self._by_id))
@@ -188,8 +201,10 @@ class Subscriptions:
     def _drop(self, spuid: str, subscriber: SubscriberId) -> None:
         held, case = self._by_id.pop(spuid)
         held.leave(spuid, case)
+        self._kinds[held.kind] -= 1
         if not held.cases:
             del self._held[held.key]
+            self._unit_kinds[held.kind] -= 1
             if held.analysis is not None:
                 self._watching.remove(held, held.analysis)
         self._disown(spuid, subscriber)

@@ -28,11 +28,13 @@ from .cli_jsap import jsap
 from .cli_keys import keys
 from .cli_load import load
 from .cli_login import login, logout, register, token
+from .cli_mcp import mcp
 from .cli_publish import publish
 from .cli_query import query
 from .cli_relay import relay
 from .cli_serve import serve
 from .cli_subscribe import subscribe
+from .cli_top import top
 from .cli_update import update
 from .prefixes import escaped
 
@@ -61,6 +63,8 @@ for command in (
     token,
     jsap,
     explain,
+    mcp,
+    top,
     journal,
     keys,
 ):

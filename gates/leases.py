@@ -15,6 +15,7 @@ import math
 import time
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from triplewire.broker import meters
 from triplewire.broker.errors import Forbidden, UnitFailed, UnknownSubscription
 from triplewire.broker.model import Failure, Notification
 from triplewire.broker.rights import Scope
@@ -128,6 +129,7 @@ class Leases:
                     bearer.access, bearer.out_since, bearer.was_told = access, None, False
                     self._arm()
                 if out:
+                    meters.RENEWED.inc()
                     self._outbox.release(bearer.leases)
             elif out:
                 self._close(bearer, _OTHER_RIGHTS)
@@ -252,6 +254,7 @@ class Leases:
         self._arm()
 
     def _run_out(self, bearer: _Bearer, now: float) -> None:
+        meters.RAN_OUT.inc()
         bearer.out_since = now
         self._outbox.withhold(
             {spuid: lease.failure(_RAN_OUT, spuid) for spuid, lease in bearer.leases.items()}

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, TypeAlias
 
+from triplewire.broker import meters
 from triplewire.broker.model import Notification
 from triplewire.broker.wire.subscribe import broker_bytes
 
@@ -115,6 +116,7 @@ class Outbox:
             if self._lost:
                 raise TakenOver
             if self._slow:
+                meters.CLOSED.inc()
                 raise SlowSubscriber(
                     f"more than {self._limits.outbox_composed_bytes} bytes were not read "
                     "(limits.outbox_composed_bytes)"
@@ -182,8 +184,9 @@ class Outbox:
         limits = self._limits
         size = _size(told)
         full = len(self._queue) >= limits.outbox_messages
-        if full or (self._queue and self._bytes + size > limits.outbox_bytes):
+        if not self._composing and (full or (self._queue and self._bytes + size > limits.outbox_bytes)):
             self._composing = True
+            meters.COMPOSED.inc()
         # First results are the answer to a question: they stay what they are.
         if self._composing and told.sequence:
             self._compose(told)
@@ -239,6 +242,7 @@ class Outbox:
             except TimeoutError as error:
                 if self._lost:
                     raise TakenOver from error
+                meters.CLOSED.inc()
                 raise SlowSubscriber(f"a message took more than {self._limits.send_s} s") from error
             finally:
                 self._sending = None

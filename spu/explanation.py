@@ -9,6 +9,7 @@ from .choice import chosen
 from .constructed import ConstructedSpu
 from .counted import CountedSpu
 from .grouped import GroupedSpu
+from .joined import JoinedRows
 from .shaped import ShapedSpu
 
 if TYPE_CHECKING:
@@ -18,6 +19,23 @@ if TYPE_CHECKING:
 
     from .analysis.analysis import Analysis
     from .unit import Spu
+
+
+# The ways, as short words: see `choice`.
+METHODS = ("joined", "keyed", "counted", "grouped", "constructed", "whole")
+
+
+def method(unit: Spu | ShapedSpu) -> str:
+    """One of METHODS: how the answer is followed."""
+    if isinstance(unit, CountedSpu):
+        return "counted"
+    if isinstance(unit, GroupedSpu):
+        return "grouped"
+    if isinstance(unit, ConstructedSpu):
+        return "constructed"
+    if isinstance(unit, ShapedSpu):
+        return "joined" if isinstance(unit.way, JoinedRows) else "keyed"
+    return "whole"
 
 
 def explained(analysis: Analysis | None, unit: Spu | ShapedSpu | None) -> str:

@@ -11,6 +11,7 @@ import gc
 import logging
 import math
 import pickle
+import shutil
 import tempfile
 import threading
 import time
@@ -387,6 +388,7 @@ class Dataset:
                 **asdict(kept.journal.statistics()),
                 "snapshots": upkeep.snapshots,
                 "snapshot_s": round(upkeep.snapshot_s, 3),
+                "free_bytes": _free_bytes(kept.directory),
             }
         return found
 
@@ -415,6 +417,14 @@ class Dataset:
                     kept.journal.close()
                     if kept.flush_s is not None:
                         write_position(kept.directory, self._flushed, ended_well=True)
+
+
+def _free_bytes(directory: Path) -> int | None:
+    """What the disk has left for us; None where it does not say."""
+    try:
+        return shutil.disk_usage(directory).free
+    except OSError:
+        return None
 
 
 def _pickled_draft(directory: Path, store: pyoxigraph.Store, sequence: int) -> bytes:

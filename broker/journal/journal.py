@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from triplewire.broker import meters
 from triplewire.broker.errors import JournalDamaged, StoreError
 
 from .files import sync_folder
@@ -132,7 +133,11 @@ class Journal:
         sequence = self._last + 1
         time_ms = max(int(now * 1000), self._time_ms)
         data = encode(Record.of(delta, sequence, time_ms, client))
-        self._segments.append(data, sequence, time_ms)
+        try:
+            self._segments.append(data, sequence, time_ms)
+        except StoreError:
+            meters.APPEND_FAILED.inc()
+            raise
         self._settled = self._last
         self._last = sequence
         self._last_bytes = len(data)

@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from triplewire.broker import meters
 from triplewire.broker.errors import JournalDamaged, StoreError
 
 from .files import sync_folder
@@ -168,8 +169,10 @@ class Segments:
                 return
             fd = self._writer.duplicate()
         try:
-            os.fsync(fd)
+            with meters.SYNC_SECONDS.time():
+                os.fsync(fd)
         except OSError as error:
+            meters.SYNC_FAILED.inc()
             raise self._unsafe(str(error.strerror)) from error
         finally:
             os.close(fd)

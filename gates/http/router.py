@@ -12,6 +12,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from triplewire.broker import meters
 from triplewire.broker.errors import BrokerError, EngineError
 from triplewire.broker.rights import Scope
 from triplewire.broker.security.authority import access_of
@@ -189,6 +190,7 @@ async def _refuse(request: HttpRequest, response: HttpResponse, error: BrokerErr
 
 
 async def _fail(request: HttpRequest, response: HttpResponse, error: BrokerError) -> None:
+    meters.refused("http", error.status)
     if response.started:
         request.abort()
     else:

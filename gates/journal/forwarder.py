@@ -19,6 +19,7 @@ from triplewire.broker.errors import (
 )
 from triplewire.broker.model import GraphEdit, GraphWrite, Update, Updated
 from triplewire.broker.rights import ALL
+from triplewire.broker.tracing import COURSE, parent_headers
 from triplewire.gates.http.response import SEQUENCE
 from triplewire.gates.sparql.update import SPARQL_UPDATE
 
@@ -61,11 +62,14 @@ class Forwarder:
                 "graphs allow: send the update there"
             )
         try:
-            response = await self._sent(request, {"Priority": "u=6"} if bulk else {})
+            response = await self._sent(request, parent_headers() | ({"Priority": "u=6"} if bulk else {}))
         except httpx.HTTPError as error:
             raise EndpointError(f"the leader can't be reached: {error!r:.200}") from error
         except ClientError as error:
             raise EndpointError(f"there is no token for the leader: {error}") from error
+        course = COURSE.get()
+        if course is not None:
+            course.done("leader", status=response.status_code)
         if not response.is_success:
             raise _refusal(response)
         created = response.status_code == 201

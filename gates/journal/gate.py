@@ -47,12 +47,21 @@ class JournalGate:
         self._waiting: set[asyncio.Event] = set()
         self._closing = False
         self.followers = 0
+        self._reached: dict[asyncio.Event, int] = {}  # the record that each has been sent up to
         dataset.listen(lambda _: self._wake())
 
     def close(self) -> None:
         """End the streams: the broker is about to end."""
         self._closing = True
         self._set()
+
+    @property
+    def behind(self) -> int:
+        """How many records the slowest follower has not been sent yet."""
+        kept = self._dataset.kept
+        if kept is None or not self._reached:
+            return 0
+        return max(0, kept.journal.settled_sequence - min(self._reached.values()))
 
     def _wake(self) -> None:
         """On the core thread."""
@@ -141,6 +150,7 @@ class JournalGate:
     async def _follow(self, response: HttpResponse, journal: Journal, after: int) -> None:
         wake = asyncio.Event()
         self._waiting.add(wake)
+        self._reached[wake] = after
         reader = journal.read(after)
         try:
             while not self._closing:
@@ -155,6 +165,7 @@ class JournalGate:
                         parts, size = [], 0
                 parts.append(beat_bytes(journal.settled_sequence))
                 await response.chunk(b"".join(parts))
+                self._reached[wake] = reader.next - 1
                 try:
                     async with asyncio.timeout(self._config.beat_s):
                         await wake.wait()
@@ -167,3 +178,4 @@ class JournalGate:
         finally:
             reader.close()
             self._waiting.discard(wake)
+            del self._reached[wake]

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from triplewire.broker import meters
 from triplewire.broker.errors import RequestError
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Grants:
     def _new(self, client_id: str, scopes: frozenset[Scope]) -> Grant:
         life_s = self._registration.life_s(client_id)
         issued = self._tokens.issue(client_id, scopes, life_s)
+        meters.ISSUED.inc()
         if self._while_valid != "new":
             self._last[client_id] = issued
             self._last.move_to_end(client_id)

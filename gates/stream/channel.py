@@ -110,6 +110,7 @@ class Stats(NamedTuple):
     consumers: int
     shed: int
     skipped: int
+    lanes: int = 0
 
 
 class Received(NamedTuple):

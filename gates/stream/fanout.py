@@ -44,6 +44,11 @@ class Fanout:
     def __len__(self) -> int:
         return sum(map(len, self._lanes.values()))
 
+    @property
+    def lanes(self) -> int:
+        """How many of its lanes somebody reads."""
+        return sum(len(lane) > 0 for lane in self._lanes.values())
+
     def follow(self, transport: asyncio.Transport, key: LaneKey, past: Past, head: bytes = b"") -> Consumer:
         """One more, from here on it is the transport's protocol; the past that it asks for first.
 

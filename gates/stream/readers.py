@@ -45,6 +45,17 @@ class Readers:
         """All of them."""
         return self._readers.values()
 
+    @property
+    def lanes(self) -> int:
+        """How many there are, of all fan-outs."""
+        return sum(reader.lanes for reader in self._readers.values() if isinstance(reader, Fanout))
+
+    @property
+    def skipped_in_all(self) -> int:
+        """How often one had too much unread, in all fan-outs."""
+        live = sum(reader.skipped for reader in self._readers.values() if isinstance(reader, Fanout))
+        return self.skipped + live
+
     def check(self) -> None:
         """Raises Overloaded where as many follow as may."""
         if self.consumers >= self._config.consumers:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, TypeAlias
 
+from triplewire.broker import meters
 from triplewire.broker.errors import (
     BrokerError,
     EngineError,
@@ -107,8 +108,13 @@ class StreamServer:
 
     @property
     def skipped(self) -> int:
-        """How often a consumer had too much unread, in fan-outs that are gone."""
-        return self._readers.skipped
+        """How often a consumer had too much unread."""
+        return self._readers.skipped_in_all
+
+    @property
+    def lanes(self) -> int:
+        """How many ways of reading a stream there are that somebody reads in."""
+        return self._readers.lanes
 
     async def start(
         self, *, sockets: list[socket.socket] | None = None, tls: ssl.SSLContext | None = None
@@ -191,6 +197,7 @@ class StreamServer:
 
     def _failed(self, connection: Connection, request: StreamRequest, error: BrokerError) -> bytes:
         log.info("! %s %s %d %s", request.method, request.path, error.status, error.description)
+        meters.refused("stream", error.status)
         return failure(
             error,
             keep_alive=connection.may_stay,

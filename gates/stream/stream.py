@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from triplewire.broker import meters
 from triplewire.broker.errors import Forbidden, ShuttingDown
 from triplewire.broker.wire.items import STREAM_FINISHED, TEST_CONNECTION, command_item, encode_item
 
@@ -169,7 +170,9 @@ class Stream:
                 self._loop.call_soon(self._send_now)
             self._waiting_now += entries
         self._waiting += entries
-        self._waiting_bytes += sum([len(encode_item(entry.item)) for entry in entries])
+        size = sum([len(encode_item(entry.item)) for entry in entries])
+        self._waiting_bytes += size
+        meters.STREAM_BYTES.inc(size)
         self._schedule()
 
     def _schedule(self) -> None:

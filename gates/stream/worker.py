@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import uvloop
 
 from triplewire.broker.heap import give_back
+from triplewire.broker.logs import configure
 from triplewire.broker.rights import Scope
 from triplewire.broker.security.authority import Nobody
 
@@ -193,7 +194,8 @@ class Worker:
 
     def _tell(self) -> None:
         assert self._server is not None
-        self.channel.send(Stats(self._server.consumers, self._server.shed, self._server.skipped))
+        server = self._server
+        self.channel.send(Stats(server.consumers, server.shed, server.skipped, server.lanes))
         asyncio.get_running_loop().call_later(_STATS_S, self._tell)
 
 
@@ -215,7 +217,7 @@ def main() -> None:
     """Serve until the main process has gone."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    logging.basicConfig(level=sys.argv[2], format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    configure(sys.argv[2], sys.argv[3])
     give_back()
     uvloop.run(_work(int(sys.argv[1])))
 

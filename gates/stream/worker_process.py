@@ -60,8 +60,8 @@ class WorkerProcess:
         """Of its process."""
         return self._process.pid if self._process is not None else 0
 
-    async def start(self, level: str) -> None:
-        """Start the process; it is `ready` later.
+    async def start(self, level: str, log_format: str = "text") -> None:
+        """Start the process, which logs so; it is `ready` later.
 
         Raises:
             OSError: there can be no other process.
@@ -75,6 +75,7 @@ class WorkerProcess:
                 "triplewire.gates.stream.worker",
                 str(there.fileno()),
                 level,
+                log_format,
             ]
             self._process = subprocess.Popen(  # noqa: ASYNC220, S603 - 2 ms; our own program
                 command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL

@@ -66,6 +66,7 @@ class Workers:
         config: StreamGateConfig,
         level: str = "INFO",
         quotas: Quotas | None = None,
+        log_format: str = "text",
     ) -> None:
         self._feeds = feeds
         self._authority = authority
@@ -75,6 +76,7 @@ class Workers:
         self._each = replace(config, consumers=-(-config.consumers // max(config.workers, 1)))
         self._config = config
         self._level = level.upper()
+        self._log_format = log_format
         self._held: list[socket.socket] = []
         self._workers: dict[int, WorkerProcess] = {}
         self._listening: dict[str, tuple[Feed, list[Callable[[], None]]]] = {}
@@ -94,6 +96,16 @@ class Workers:
     def shed(self) -> int:
         """How often there were too many, at those workers that are there."""
         return sum(worker.stats.shed for worker in self._workers.values())
+
+    @property
+    def skipped(self) -> int:
+        """How often a consumer had too much unread, at those workers that are there."""
+        return sum(worker.stats.skipped for worker in self._workers.values())
+
+    @property
+    def lanes(self) -> int:
+        """How many ways of reading a stream somebody reads in, at each worker."""
+        return sum(worker.stats.lanes for worker in self._workers.values())
 
     @property
     def pids(self) -> list[int]:
@@ -215,7 +227,7 @@ class Workers:
 
     async def _start(self, index: int) -> None:
         worker = WorkerProcess(self, index, Ledger(self._quotas))
-        await worker.start(self._level)
+        await worker.start(self._level, self._log_format)
         self._workers[index] = worker
         addresses = tuple((int(held.family), held.getsockname()) for held in self._held)
         is_open = isinstance(self._authority, Nobody)

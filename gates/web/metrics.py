@@ -1,10 +1,12 @@
 """The broker's figures for Prometheus: read when they are asked for, so that they cost nothing otherwise.
 
-Names follow Prometheus' own rules: base units, `_total` for what only grows.
+Names follow Prometheus' own rules: base units, `_total` for what only grows.  A label has few values, which are known
+beforehand.  What no state tells is counted where it happens (`broker.meters`).
 """
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
@@ -12,10 +14,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from prometheus_client import Histogram
     from prometheus_client.core import Metric
+    from prometheus_client.metrics import MetricWrapperBase
 
 # What the broker's state tells, by its place there: name, whether it only grows, and what it means.
 _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
@@ -30,6 +32,7 @@ _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
         False,
         "Updates, subscribes and unsubscribes admitted and not yet answered",
     ),
+    ("queue_size", "requests_waiting_limit", False, "From so many on, requests are refused"),
     ("reading", "queries_active", False, "Queries that run or wait for their turn"),
     ("busy_s", "core_busy_seconds", False, "How long the core has been at its present request"),
     ("updates", "updates_total", True, "Updates carried out"),
@@ -51,6 +54,7 @@ _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
     ),
     ("streams.count", "streams", False, "Streams that there are"),
     ("streams.consumers", "stream_consumers", False, "Connections that follow a stream"),
+    ("streams.lanes", "stream_lanes", False, "Ways of reading a stream that consumers share"),
     ("streams.selections", "stream_selections", False, "Different filters that consumers ask for"),
     ("streams.workers", "stream_workers", False, "Processes that share the stream port"),
     ("streams.replaced", "stream_workers_replaced_total", True, "Of those that ended and were replaced"),
@@ -60,6 +64,7 @@ _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
     ("streams.batches", "stream_batches_total", True, "Batches of items that have left"),
     ("streams.kept", "stream_items_kept", False, "Items that are kept for those that come back"),
     ("streams.shed", "stream_shed_total", True, "Connections refused because there were too many"),
+    ("streams.skipped", "stream_skips_total", True, "Times a consumer had too much unread"),
     ("streams.stored", "stream_items_stored_total", True, "Items whose RDF is in the store"),
     ("streams.store_failed", "stream_items_not_stored_total", True, "Items whose RDF could not be stored"),
     ("streams.store_behind", "stream_items_to_store", False, "Items that wait to be stored"),
@@ -72,7 +77,15 @@ _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
     ("journal.appended_bytes", "journal_appended_bytes_total", True, "Bytes appended since the start"),
     ("journal.snapshots", "journal_snapshots_total", True, "Snapshots written since the start"),
     ("journal.snapshot_s", "journal_snapshot_seconds", False, "How long the last snapshot took"),
+    ("journal.bytes_since_snapshot", "journal_since_snapshot_bytes", False, "Journal that no snapshot holds"),
+    ("journal.free_bytes", "journal_free_bytes", False, "What is free on the journal's disk"),
     ("journal.followers", "journal_followers", False, "Brokers that follow this one"),
+    (
+        "journal.followers_behind",
+        "journal_followers_behind_records",
+        False,
+        "What the slowest of them has not been sent",
+    ),
     ("readers.children", "reader_processes", False, "Processes that answer queries"),
     ("readers.forks", "reader_processes_started_total", True, "Processes started to answer queries"),
     ("readers.killed", "reader_processes_killed_total", True, "Processes ended in the middle of an answer"),
@@ -92,13 +105,13 @@ _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
 
 
 class Metrics:
-    """All of them as text; `state` is what /health tells, `histograms` are kept by whoever measures."""
+    """All of them as text; `state` is what /health tells, `meters` are kept by whoever measures."""
 
-    def __init__(self, state: Callable[[], dict[str, Any]], histograms: tuple[Histogram, ...]) -> None:
+    def __init__(self, state: Callable[[], dict[str, Any]], meters: tuple[MetricWrapperBase, ...]) -> None:
         self._state = state
         self._registry = CollectorRegistry()
-        for histogram in histograms:
-            self._registry.register(histogram)
+        for meter in meters:
+            self._registry.register(meter)
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         GCCollector(registry=self._registry)
@@ -110,6 +123,10 @@ class Metrics:
         up = GaugeMetricFamily("triplewire_healthy", "Whether the core answers in time")
         up.add_metric([], float(state["status"] == "ok"))
         yield up
+        info = GaugeMetricFamily("triplewire_build_info", "Always 1; which release runs", labels=["version"])
+        info.add_metric([version("triplewire")], 1.0)
+        yield info
+        yield from _kinds(state.get("kinds", ()))
         for place, name, grows, meaning in _FIGURES:
             value: Any = state
             for key in place.split("."):
@@ -123,3 +140,16 @@ class Metrics:
         """The text that suits an Accept header, and its media type."""
         encode, content_type = choose_encoder(accept)
         return encode(self._registry), content_type
+
+
+def _kinds(kinds: Iterable[dict[str, Any]]) -> Iterator[Metric]:
+    """Subscriptions and units by how they are followed and by the form of their query."""
+    labels = ["followed", "form"]
+    of = "by how the answer is followed and the form of its query"
+    held = GaugeMetricFamily("triplewire_subscriptions_by_kind", f"Subscriptions {of}", labels=labels)
+    units = GaugeMetricFamily("triplewire_units_by_kind", f"Different queries {of}", labels=labels)
+    for kind in kinds:
+        held.add_metric([kind["followed"], kind["form"]], float(kind["subscriptions"]))
+        units.add_metric([kind["followed"], kind["form"]], float(kind["units"]))
+    yield held
+    yield units

@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from triplewire.broker import meters
 from triplewire.broker.errors import BrokerError, Overloaded
 from triplewire.broker.model import Failure, Subscribe, Unsubscribe
 from triplewire.broker.rights import Scope
@@ -145,6 +146,7 @@ class Session:
 
     def _tell(self, code: str, status: int, description: str, alias: str | None) -> None:
         log.info("! %d %s: %.200s", self.subscriber, code, description)
+        meters.refused("websocket", status)
         self.outbox.put(Failure(code, status, description, alias))
 
 

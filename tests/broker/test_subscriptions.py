@@ -11,6 +11,7 @@ from triplewire.broker.config import LimitsConfig
 from triplewire.broker.errors import TooManyRequests, UnknownSubscription
 from triplewire.broker.model import QuadDelta, Query, Resume, Subscribe
 from triplewire.broker.subscriptions import Subscriptions
+from triplewire.spu.analysis.analysis import analyse
 
 ONE, TWO = Query("ASK { 1 }"), Query("ASK { 2 }")
 
@@ -226,3 +227,23 @@ class Bookkeeping(RuleBasedStateMachine):
 
 TestBookkeeping = Bookkeeping.TestCase
 TestBookkeeping.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+
+
+def test_how_many_of_each_kind_there_are():
+    """Subscriptions and units, by how their answers are followed and the form of the query."""
+    held = Subscriptions(LimitsConfig(), analyse=analyse)
+    one, like, whole = (
+        Query("SELECT ?o { <urn:a> <urn:p> ?o }"),
+        Query("SELECT ?o { <urn:b> <urn:p> ?o }"),
+        Query("ASK { ?s <urn:p> ?o FILTER(RAND() > 0.5) }"),
+    )
+    made = [subscribe(held, query, number) for number, query in enumerate((one, one, like, whole))]
+    assert {
+        (kind["followed"], kind["form"]): (kind["subscriptions"], kind["units"]) for kind in held.kinds()
+    } == {
+        ("joined", "select"): (3, 1),
+        ("whole", "ask"): (1, 1),
+    }
+    for number, subscription in enumerate(made):
+        held.remove(subscription.spuid, number)
+    assert {(kind["subscriptions"], kind["units"]) for kind in held.kinds()} == {(0, 0)}

@@ -12,8 +12,10 @@ import pyoxigraph
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.counting import counting
 from support.deltas import examples, fresh_directory, record, replacement, replacements
 
+from triplewire.broker import meters
 from triplewire.broker.config import JournalConfig
 from triplewire.broker.errors import JournalDamaged, StoreError
 from triplewire.broker.journal import journal as journal_module
@@ -274,11 +276,14 @@ def test_a_disk_that_can_t_sync_stops_the_journal(journal, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(StoreError, match="can't be made safe, start the broker anew: Input/output error"):
-        journal.sync()
-    monkeypatch.undo()
-    with pytest.raises(StoreError, match="can't be made safe"):
-        journal.append(replacement(2), "", 0)
+    failures = {"sync": meters.SYNC_FAILED, "append": meters.APPEND_FAILED}
+    with counting(**failures, syncs=meters.SYNC_SECONDS) as counted:
+        with pytest.raises(StoreError, match="can't be made safe, start the broker anew: Input/output error"):
+            journal.sync()
+        monkeypatch.undo()
+        with pytest.raises(StoreError, match="can't be made safe"):
+            journal.append(replacement(2), "", 0)
+    assert counted == {"sync": 1, "append": 1, "syncs": 1}
 
 
 def test_a_full_segment_is_safe_before_the_next_begins(journal, tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ async def test_they_come_and_go_with_their_readers():
         one, other = await port.follow(), await port.follow("/events/compressed")
         await until(lambda: readers.consumers == 2)
         assert len(readers) == 1
+        assert (readers.lanes, readers.skipped_in_all) == (2, 0)
         now = await port.follow("/events/priority")
         poll = await port.connect()
         await poll.ask("GET", "/events/long-polling")
@@ -29,6 +30,7 @@ async def test_they_come_and_go_with_their_readers():
         await until(lambda: readers.consumers == 1 and len(readers) == 1)
         await other.close()
         await until(lambda: not len(readers))
+        assert readers.lanes == 0
         assert readers.consumers == 0
 
 

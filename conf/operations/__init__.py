@@ -1,0 +1,1 @@
+"""For those who run a broker: Prometheus' settings and alert rules, and a dashboard for Grafana."""
