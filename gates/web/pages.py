@@ -1,10 +1,12 @@
-"""The FastAPI part of the HTTP port: the page, health, the OpenAPI description; OAuth and administration belong here."""
+"""The FastAPI part of the HTTP port: the page, health, the OpenAPI description; OAuth and administration belong here.
+
+The page is in page/, plain modules that are served as they are; index.html is its frame.
+"""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
+from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -16,23 +18,27 @@ from starlette.exceptions import HTTPException
 from triplewire.broker.rights import Scope
 from triplewire.gates.http.router import ACCESS
 
+from .assets import assets, etag, matches
 from .openapi import serve_description
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from fastapi import APIRouter
 
     from triplewire.broker.config import PathsConfig
     from triplewire.broker.rights import Access
 
+    from .assets import Asset
     from .metrics import Metrics
 
 
 # Open to everybody, beside what authorization itself needs.
-OPEN_PATHS = frozenset({"/", "/health"})
+OPEN_PATHS = frozenset({"/", "/health", *assets().by_path})
 
-_INLINE = re.compile(r"<(script|style)>(.*?)</(?:script|style)>", re.DOTALL)
+# What a Host header may name to be named in the policy; IPv6 addresses can't be (CSP Level 3, 2.3.1).
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+_FOR_EVER = "public, max-age=31536000, immutable"
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -50,20 +56,7 @@ def application(
     """
     # The interactive documentation of FastAPI loads from a content network: not for a broker in a cellar.
     app = FastAPI(title="Triplewire", version=version("triplewire"), docs_url=None, redoc_url=None)
-    page = files(__package__).joinpath("index.html").read_text(encoding="utf-8")
-    for name, path in (("QUERY", paths.query), ("UPDATE", paths.update), ("SUBSCRIBE", paths.subscribe)):
-        page = page.replace(f"__{name}__", path)
-
-    headers = {
-        "Content-Security-Policy": _policy(page),
-        "X-Frame-Options": "DENY",
-        "Referrer-Policy": "no-referrer",
-    }
-
-    @app.api_route("/", methods=["GET", "HEAD"], response_class=HTMLResponse)
-    async def index() -> HTMLResponse:
-        """The page."""
-        return HTMLResponse(page, headers=headers)
+    _serve_page(app, paths)
 
     @app.api_route("/health", methods=["GET", "HEAD"])
     async def state(request: Request) -> JSONResponse:
@@ -106,11 +99,77 @@ def application(
     return app
 
 
-def _policy(page: str) -> str:
-    """What the page may do: run the one script that is in it, and talk to its own broker."""
-    sources = [
-        f"{kind}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for kind, text in _INLINE.findall(page)
-    ]
-    fixed = ["default-src 'none'", "connect-src 'self'", "img-src data:", "base-uri 'none'"]
-    return "; ".join([*fixed, "form-action 'none'", "frame-ancestors 'none'", *sources])
+def _serve_page(app: FastAPI, paths: PathsConfig) -> None:
+    page = _page(paths).encode()
+    tag = etag(page)
+
+    @app.api_route("/", methods=["GET", "HEAD"], response_class=HTMLResponse)
+    async def index(request: Request) -> Response:
+        """The page."""
+        headers = {
+            "Content-Security-Policy": _policy(request.url.hostname or ""),
+            "X-Frame-Options": "DENY",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-cache",
+            "ETag": tag,
+        }
+        if matches(tag, request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers=headers)
+        return HTMLResponse(page, headers=headers)
+
+    for path, asset in assets().by_path.items():
+        app.add_api_route(path, _serving(asset), methods=["GET", "HEAD"], include_in_schema=False)
+
+
+def _page(paths: PathsConfig) -> str:
+    page = files(__package__).joinpath("index.html").read_text(encoding="utf-8")
+    told = {
+        "QUERY": paths.query,
+        "UPDATE": paths.update,
+        "SUBSCRIBE": paths.subscribe,
+        "TOKEN": paths.token,
+        "PAGE": assets().base,
+    }
+    for name, path in told.items():
+        page = page.replace(f"__{name}__", escape(path))
+    return page
+
+
+def _serving(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
+    # Another representation has another tag (RFC 9110, 8.8.3.3)
+    forms = {
+        "gzip": (asset.compressed, f'{asset.etag[:-1]}-gzip"', {"Content-Encoding": "gzip"}),
+        "identity": (asset.content, asset.etag, {}),
+    }
+
+    async def serve(request: Request) -> Response:
+        packed = "gzip" in request.headers.get("accept-encoding", "")
+        content, tag, more = forms["gzip" if packed else "identity"]
+        headers = {"Cache-Control": _FOR_EVER, "ETag": tag, "Vary": "Accept-Encoding"} | more
+        if matches(tag, request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=asset.media_type, headers=headers)
+
+    return serve
+
+
+def _policy(host: str) -> str:
+    """What the page may do: run its own modules, and talk to its own broker, whose streams have a port of their own.
+
+    No script and no style may stand in it, and no text become markup.
+    """
+    ports = f" http://{host}:* https://{host}:*" if _HOST.fullmatch(host) else ""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self'",
+            f"connect-src 'self'{ports}",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        ]
+    )

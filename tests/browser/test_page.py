@@ -1,102 +1,88 @@
-"""The page at the root of the HTTP port, in Chromium."""
+"""The frame of the page: tabs, keys, addresses, themes, and what the browser lets it do."""
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
-from playwright.sync_api import expect, sync_playwright
-from support.secured import SecuredBroker
+from playwright.sync_api import expect
+from support.pages import opened, show
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-pytestmark = [
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(CHROMIUM is None and not os.environ.get("CI"), reason="Chromium is not installed"),
-]
+pytestmark = pytest.mark.xdist_group("browser")
+TABS = ["Query", "Update", "Subscribe", "JSAP", "Streams", "Operations"]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """One headless Chromium."""
-    assert CHROMIUM is not None, "CI must have Chromium"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
+def test_tabs_are_chosen_by_keys_and_stand_in_the_address(browser, broker):
+    """Arrows, Home and End; one tab stop for all of them."""
+    with opened(browser, broker.http) as page:
+        tabs = page.get_by_role("tab")
+        assert tabs.all_text_contents() == TABS
+        tabs.first.focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name="Update")).to_be_focused()
+        expect(page.locator("#panel-update")).to_be_visible()
+        expect(page.locator("#panel-query")).to_be_hidden()
+        assert page.url.endswith("#update")
+        page.keyboard.press("End")
+        expect(page.get_by_role("tab", name="Operations")).to_have_attribute("aria-selected", "true")
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name="Query")).to_be_focused()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('[role=tablist]')") is None
 
 
-@pytest.fixture
-def page(browser, broker):
-    """The page, which must load nothing from elsewhere and write no error on the console."""
-    page = browser.new_page()
-    problems = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith((broker.http, "data:")) else problems.append(r.url))
-    page.goto(broker.http)
-    yield page
-    page.close()
-    assert not problems
+def test_an_address_opens_its_tab(browser, broker):
+    """And goes back to it; what is no tab opens the first."""
+    with opened(browser, broker.http, "streams") as page:
+        expect(page.locator("#panel-streams")).to_be_visible()
+        page.evaluate("location.hash = 'jsap'")
+        expect(page.locator("#panel-jsap")).to_be_visible()
+        page.go_back()
+        expect(page.locator("#panel-streams")).to_be_visible()
+        page.evaluate("location.hash = 'nothing'")
+        expect(page.locator("#panel-query")).to_be_visible()
 
 
-def test_an_update_is_seen_by_a_query_and_a_subscription(page):
-    """Follow a query, send an update: the new row glows, and the query has it."""
-    page.get_by_role("button", name="Follow").click()
-    expect(page.locator("#followed")).to_have_text("following")
-    page.get_by_role("button", name="Send").click()
-    expect(page.locator("#updated")).to_contain_text("1 notifications")
-    expect(page.locator("tr.added")).to_contain_text("21.5")
-    page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#answer")).to_contain_text("kitchen")
-    expect(page.locator("#health")).to_contain_text("ok")
+def test_the_theme_is_the_systems_or_chosen_and_kept(browser, broker):
+    """It is all that is kept."""
+    with opened(browser, broker.http, color_scheme="dark") as page:
+        color = "getComputedStyle(document.body).backgroundColor"
+        assert page.evaluate(color) == "rgb(20, 23, 27)"
+        switch = page.locator("#theme")
+        switch.click()
+        expect(switch).to_have_text("Theme: light")
+        assert page.evaluate(color) == "rgb(255, 255, 255)"
+        page.reload()
+        expect(switch).to_have_text("Theme: light")
+        assert page.evaluate("[...Object.entries(localStorage)].join()") == "triplewire-theme,light"
+        assert page.evaluate("sessionStorage.length + document.cookie.length") == 0
 
 
-def test_an_error_is_told_in_words(page):
-    """Oxigraph's complaint with its place stands under the text."""
-    page.get_by_label("Update", exact=True).fill("INSERT DATA { oops")
-    page.get_by_role("button", name="Send").click()
-    expect(page.locator("#updated.bad")).to_contain_text("line 1")
-    page.get_by_label("Query", exact=True).fill("SELECT")
-    page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#asked.bad")).to_contain_text("Parsing failed")
+def test_no_script_but_the_pages_own_runs(browser, broker):
+    """Neither one in the page, nor one from elsewhere, nor text that becomes markup."""
+    refused = ("Executing inline script", "Loading the script", "This document requires", "Refused to")
+    with opened(browser, broker.http, expected=refused) as page:
+        page.evaluate("""() => {
+            const script = document.createElement("script");
+            try { script.textContent = "window.inline = true" } catch (error) { window.stopped = String(error) }
+            document.head.append(script);
+        }""")
+        assert page.evaluate("window.inline") is None
+        thrown = page.evaluate(
+            "() => { try { document.body.innerHTML = '<p>' } catch (error) { return error.name } }"
+        )
+        assert thrown == "TypeError"
 
 
-def test_what_is_shown_is_text_never_markup(page):
-    """A literal with markup in it stays a literal."""
-    page.get_by_label("Update", exact=True).fill(
-        "INSERT DATA { <http://example.org/x> <http://example.org/html> '<img src=x onerror=alert(1)>' }"
-    )
-    page.get_by_role("button", name="Send").click()
-    expect(page.locator("#updated")).to_contain_text("notifications")
-    page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#answer")).to_contain_text("onerror=alert(1)")
-    assert page.locator("#answer img").count() == 0
+def test_the_state_of_the_broker_is_told(browser, broker):
+    """At the top, on each tab."""
+    with opened(browser, broker.http) as page:
+        expect(page.locator("#health")).to_contain_text("ok: ")
+        show(page, "JSAP")
+        expect(page.locator("#health")).to_be_visible()
 
 
-def test_a_closed_broker_asks_for_a_token(browser, tmp_path):
-    """With it everything works as ever, and it is kept nowhere."""
-    with SecuredBroker(tmp_path) as closed:
-        page = browser.new_page(ignore_https_errors=True)
-        page.goto(closed.running.https)
-        expect(page.locator("#health")).to_have_text("ok")
-        page.get_by_role("button", name="Ask").click()
-        expect(page.locator("#asked")).to_contain_text("no token")
-        page.get_by_label("Token").fill(closed.token("admin"))
-        page.get_by_role("button", name="Follow").click()
-        expect(page.locator("#followed")).to_have_text("following")
-        page.get_by_role("button", name="Send").click()
-        expect(page.locator("tr.added")).to_contain_text("21.5")
-        expect(page.locator("#units")).to_contain_text("temperature")
-        page.get_by_role("button", name="Stop").click()
-        expect(page.locator("#followed")).to_have_text("stopped")
-        assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
-        page.close()
+def test_on_a_telephone_nothing_is_cut(browser, broker):
+    """360 pixels are enough."""
+    with opened(browser, broker.http, viewport={"width": 360, "height": 640}) as page:
+        for tab in TABS:
+            show(page, tab)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, tab

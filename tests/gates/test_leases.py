@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 from gates.test_outbox import delta_of, notification, step
+from support.counting import counting
 
+from triplewire.broker import meters
 from triplewire.broker.config import LimitsConfig
 from triplewire.broker.errors import UnknownSubscription
 from triplewire.broker.model import Failure, Notification, Query, Unsubscribed
@@ -338,3 +340,16 @@ async def test_where_nobody_has_to_say_who_they_are_there_are_none():
     outbox, leases = outbox_for(Judge(), LimitsConfig(), 1.0)
     assert isinstance(outbox, WithholdingOutbox)
     assert isinstance(leases, Leases)
+
+
+async def test_tokens_that_run_out_and_are_renewed_are_counted(one):
+    """Once for each client on the connection; one that comes in time is not noticed."""
+    with counting(out=meters.RAN_OUT, renewed=meters.RENEWED) as counted:
+        one.subscribe(access(1010), "a")
+        one.subscribe(access(1010), "b", OTHER)
+        await one.heard()
+        one.leases.renew(access(1020))
+        one.at(1020)
+        await one.heard()
+        one.leases.renew(access(1030))
+    assert counted == {"out": 1, "renewed": 1}

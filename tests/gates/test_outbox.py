@@ -8,7 +8,9 @@ from collections import Counter
 
 import pytest
 from pyoxigraph import Literal
+from support.counting import counting
 
+from triplewire.broker import meters
 from triplewire.broker.config import LimitsConfig
 from triplewire.broker.model import BindingsDelta, Failure, Notification, Unsubscribed
 from triplewire.broker.wire import results
@@ -512,3 +514,17 @@ async def test_a_resumed_subscription_goes_on_with_its_number():
     sent = await sent_by(outbox)
     assert [message.sequence for message, _ in sent] == [8, 9, 10]
     assert [json.loads(text)["notification"]["sequence"] for _, text in sent] == [8, 9, 10]
+
+
+async def test_who_does_not_read_is_counted():
+    """Once when its changes are put together from here on, once when it is closed."""
+    outbox = Outbox(LimitsConfig(outbox_messages=2, outbox_composed_bytes=10 * ROW_BYTES))
+    with counting(composed=meters.COMPOSED, closed=meters.CLOSED) as counted:
+        for sequence in range(1, 6):
+            outbox.put(step(sequence))
+    assert counted == {"composed": 1, "closed": 0}
+    with counting(composed=meters.COMPOSED, closed=meters.CLOSED) as counted:
+        outbox.put(notification(6, delta_of(100)))
+        with pytest.raises(SlowSubscriber):
+            await sent_by(outbox)
+    assert counted == {"composed": 0, "closed": 1}

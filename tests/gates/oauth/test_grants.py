@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.counting import counting
 
+from triplewire.broker import meters
 from triplewire.broker.config import SecurityConfig
 from triplewire.broker.errors import RequestError
 from triplewire.broker.rights import ALL, Scope
@@ -118,3 +120,12 @@ def test_no_more_tokens_are_remembered_than_may_be(desk, policy, kept):
         made.grant(f"client {number}")
     assert len(made._last) == kept
     assert "token 1" not in repr(made.grant("another"))
+
+
+def test_tokens_that_are_made_are_counted(desk):
+    """The same one, told again, is not another."""
+    made = grants(desk, token_while_valid="same")
+    with counting(issued=meters.ISSUED) as counted:
+        for client in ("a", "a", "b"):
+            made.grant(client)
+    assert counted == {"issued": 2}

@@ -6,6 +6,8 @@ import contextlib
 
 import pytest
 
+from triplewire.gates.web.pages import _policy
+
 pytestmark = pytest.mark.xdist_group("gates-http")
 
 
@@ -15,10 +17,40 @@ def test_the_page_knows_the_paths(sparql):
 
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/html; charset=utf-8"
-    assert "/subscribe" in response.text
-    assert "__QUERY__" not in response.text
-    assert "__SUBSCRIBE__" not in response.text
-    assert "//cdn" not in response.text
+    assert 'data-subscribe="/subscribe"' in response.text
+    assert 'data-token="/oauth/token"' in response.text
+    assert "__" not in response.text
+    assert "//" not in response.text
+
+
+def test_the_page_is_asked_for_again_each_time(sparql):
+    """And answered without a body where it is the same."""
+    response = sparql.http.get("/")
+
+    assert response.headers["cache-control"] == "no-cache"
+    again = sparql.http.get("/", headers={"If-None-Match": response.headers["etag"]})
+    assert again.status_code == 304
+    assert again.headers["content-security-policy"] == response.headers["content-security-policy"]
+
+
+def test_the_policy_lets_nothing_in(sparql):
+    """No script and no style in the page; streams are on another port of the same host."""
+    policy = dict(
+        part.split(" ", 1) for part in sparql.http.get("/").headers["content-security-policy"].split("; ")
+    )
+    host = sparql.http.base_url.host
+
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == "'self'"
+    assert policy["connect-src"] == f"'self' http://{host}:* https://{host}:*"
+    assert not any("unsafe" in value for value in policy.values())
+
+
+@pytest.mark.parametrize("host", ["[::1]:80", "a b", "x;script-src *", "-", "x" * 300])
+def test_what_a_host_header_says_does_not_get_into_the_policy(host):
+    """But a name or an address of IPv4."""
+    assert "connect-src 'self'; base-uri" in _policy(host)
+    assert "http://localhost:*" in _policy("localhost")
 
 
 def test_health_tells_what_the_broker_holds(sparql):

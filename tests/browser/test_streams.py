@@ -1,0 +1,38 @@
+"""Streams: the directory, and one followed."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+from support.pages import opened
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+def publish(broker, body):
+    """One item to the stream `events`."""
+    item = {"Event-Id": str(uuid.uuid4()), "Source-Id": "sensor-1", "Syntax": "text/plain", "Body": body}
+    httpx.post(f"{broker.streams}/events/publish", json=item).raise_for_status()
+
+
+def test_a_stream_is_followed(browser, broker):
+    """Its items come as they are published, with their rate."""
+    with opened(browser, broker.http, "streams") as page:
+        expect(page.get_by_role("row", name=re.compile("events publish"))).to_be_visible()
+        page.get_by_role("button", name="Follow events").click()
+        expect(page.locator("#stream-state")).to_have_text("following events")
+        for number in range(3):
+            publish(broker, f"<b>item {number}</b>")
+        items = page.locator("#panel-streams .grid tbody tr:not(.gap)")
+        expect(items).to_have_count(3)
+        expect(items.first).to_contain_text("<b>item 2</b>")
+        expect(page.locator("#stream-rate")).to_contain_text("0.3 items a second")
+        expect(page.locator("#panel-streams svg.chart")).to_be_visible()
+        page.get_by_role("button", name="Stop", exact=True).click()
+        expect(page.locator("#stream-state")).to_have_text("stopped")
+        page.get_by_role("button", name="Look again").click()
+        expect(page.get_by_role("row", name=re.compile("events publish .* 3 .* 1 Follow"))).to_be_visible()
