@@ -11,7 +11,9 @@ from triplewire.broker.model import Query
 from triplewire.jsap import Profile
 from triplewire.jsap.check_entries import sample_values
 from triplewire.spu.analysis.analysis import analyse
-from triplewire.spu.explanation import explain
+from triplewire.spu.choice import chosen
+from triplewire.spu.explanation import METHODS, explain, method
+from triplewire.spu.naive import NaiveSpu
 
 TABLE = Path(__file__).with_name("explanations.txt")
 PROFILES = ("chat", "explorer", "irrigation", "notifications", "qudt.org", "sepatest", "wikidata.federation")
@@ -59,3 +61,24 @@ def explanations(folder):
 def test_the_explanations_of_the_applications_queries(shared):
     """All of them, as they stand in the table beside this file."""
     assert TABLE.read_text(encoding="utf-8").splitlines() == list(explanations(shared))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("SELECT * { ?s :p ?o ; :q ?x }", "joined"),
+        ("ASK { ?s :p 'x' }", "joined"),
+        ("SELECT * { ?s :p ?o OPTIONAL { ?s :q ?x } }", "keyed"),
+        ("SELECT (COUNT(*) AS ?n) { ?s :p ?o }", "counted"),
+        ("SELECT ?s (MIN(?o) AS ?least) { ?s :p ?o } GROUP BY ?s", "grouped"),
+        ("CONSTRUCT { ?s :r ?o } WHERE { ?s :p ?o }", "constructed"),
+        ("SELECT * { ?s :p ?o } LIMIT 1", "whole"),
+    ],
+)
+def test_one_word_for_figures(text, word):
+    """One of METHODS for each way there is."""
+    analysis = analyse(Query(PROLOGUE + text))
+    choice = chosen(analysis, analyse, 1000)
+    unit = choice.unit if choice is not None else NaiveSpu(analysis.query)
+    assert method(unit) == word
+    assert word in METHODS
