@@ -8,7 +8,7 @@ import logging
 import resource
 import signal
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from triplewire.gates.journal.follower import Follower
 from triplewire.gates.journal.forwarder import Forwarder
 from triplewire.gates.journal.gate import JournalGate
 from triplewire.gates.quotas import Quotas
-from triplewire.gates.sparql import endpoint, graph_store, query, update
+from triplewire.gates.sparql import endpoint, explain, graph_store, query, update
 from triplewire.gates.sse import gate as sse
 from triplewire.gates.tls import Certificate
 from triplewire.gates.web.metrics import Metrics
@@ -28,6 +28,7 @@ from triplewire.gates.web.pages import OPEN_PATHS, application
 from triplewire.gates.websocket.server import WebSocketGate
 from triplewire.spu.analysis.analysis import analyse
 from triplewire.spu.analysis.foreign import analyse_foreign
+from triplewire.spu.explanation import explanation
 
 from . import meters
 from .admission import admission
@@ -35,6 +36,7 @@ from .core import Core
 from .dataset.opening import open_dataset
 from .endpoint import EndpointStore
 from .errors import ConfigError, StoreError
+from .guard import check_query
 from .heap import give_back, settle
 from .journal.repair import repair as repair_journal
 from .logs import configure
@@ -138,6 +140,7 @@ class Broker:
             self.journal = JournalGate(self.store.dataset, config.journal, authority)
             router.add(paths.journal, self.journal, journal_gate.METHODS, Scope.ADMIN)
             router.add(f"{paths.journal}/snapshot", self.journal, journal_gate.METHODS, Scope.ADMIN)
+        router.add(explain.PATH, explain.ExplainGate(self.explain), explain.METHODS, Scope.SUBSCRIBE)
         router.add(paths.query, queries, query.METHODS, Scope.QUERY)
         router.add(paths.update, traced(updates), update.METHODS, Scope.UPDATE)
         both = traced(endpoint.EndpointGate(queries, updates))
@@ -145,6 +148,15 @@ class Broker:
         if paths.query == paths.update:
             router.add(paths.query, both, endpoint.METHODS, None)
         return router
+
+    def explain(self, query: Query) -> dict[str, Any]:
+        """How a subscription to a query would be followed.
+
+        Raises:
+            BrokerError: it is too long or too complex.
+        """
+        check_query(query.sparql, self.config.limits)
+        return asdict(explanation(query, self._analysis()))
 
     def _traced(self, gate: Gate) -> Gate:
         return gate if self.tracing is None else TracedGate(gate, self.tracing)

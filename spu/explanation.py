@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .choice import chosen
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from triplewire.broker.model import Query
 
     from .analysis.analysis import Analysis
+    from .analysis.occurrence import Occurrence, Place
     from .unit import Spu
 
 
+EVERY_CHANGE = "every change"
 # The ways, as short words: see `choice`.
 METHODS = ("joined", "keyed", "counted", "grouped", "constructed", "whole")
 
@@ -70,3 +73,35 @@ def explain(analysis: Analysis, analyse: Callable[[Query], Analysis]) -> str:
     differ = [str(constant) for constant in lifted.constants]
     differ += [f"{variable} {operator} {number}" for variable, operator, number in lifted.conditions]
     return f"{words}; shared by all that differ in {', '.join(differ)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The way in which a query is followed, and the patterns of the quads that touch it, in which `_` is anything."""
+
+    followed: str
+    touched_by: tuple[str, ...]
+
+
+def explanation(query: Query, analyse: Callable[[Query], Analysis] | None) -> Explanation:
+    """Of a query that nobody holds; without `analyse`, where queries are not analysed."""
+    if analyse is None:
+        return Explanation(explained(None, None), (EVERY_CHANGE,))
+    found = analyse(query)
+    if found.anything:
+        return Explanation(explain(found, analyse), (EVERY_CHANGE,))
+    return Explanation(explain(found, analyse), tuple(dict.fromkeys(map(_pattern, found.occurrences))))
+
+
+def _pattern(occurrence: Occurrence) -> str:
+    if occurrence.graphs.named is None:
+        where = "in any graph" if occurrence.graphs.unnamed else "in any named graph"
+    else:
+        names = [f"<{graph.value}>" for graph in sorted(occurrence.graphs.named, key=str)]
+        where = "in " + " or ".join([*(["the default graph"] if occurrence.graphs.unnamed else []), *names])
+    places = (occurrence.subject, occurrence.predicate, occurrence.object)
+    return f"{' '.join(map(_place, places))} {where}"
+
+
+def _place(place: Place) -> str:
+    return "_" if place is None else str(place)

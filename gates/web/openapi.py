@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 
 from triplewire.broker.wire.media import GRAPHS, RESULTS
 from triplewire.gates.http.request import FORM
+from triplewire.gates.sparql.explain import PATH as EXPLAIN
 from triplewire.gates.sparql.query import SPARQL_QUERY
 from triplewire.gates.sparql.update import SPARQL_UPDATE
 from triplewire.gates.sse.gate import EVENT_STREAM
@@ -108,6 +109,7 @@ def _sparql(paths: PathsConfig) -> Document:
                 refusals=(406, 500),
             )
         },
+        EXPLAIN: _explain(),
         paths.journal: {
             "get": _operation(
                 "The journal's records as they are made, for brokers that follow this one",
@@ -132,6 +134,26 @@ def _query() -> Document:
             parameters=_urls(*_QUERY_GRAPHS),
             body=_form("query", *_QUERY_GRAPHS) | _content(_TEXT, SPARQL_QUERY),
             **answer,
+        ),
+    }
+
+
+def _explain() -> Document:
+    told = {
+        "type": "object",
+        "required": ["followed", "touched_by"],
+        "properties": {"followed": _TEXT, "touched_by": {"type": "array", "items": _TEXT}},
+    }
+    summary, ok = "How a subscription to a query would be followed, in words", _content(told, _JSON)
+    return {
+        "get": _operation(
+            summary, ok=ok, parameters=[_parameter("query", _TEXT, required=True), *_urls(*_QUERY_GRAPHS)]
+        ),
+        "post": _operation(
+            summary,
+            ok=ok,
+            parameters=_urls(*_QUERY_GRAPHS),
+            body=_form("query", *_QUERY_GRAPHS) | _content(_TEXT, SPARQL_QUERY),
         ),
     }
 

@@ -88,7 +88,7 @@ def application(
         description = f"{request.method} {request.url.path}: {error.detail}"
         if error.status_code == 404:
             description += f"; there are {paths.query}, {paths.update}, {paths.sparql}, {paths.graph_store}"
-            description += f", {paths.subscribe}, /health, /units, /metrics and /"
+            description += f", {paths.subscribe}, /explain, /health, /units, /metrics and /"
         body = {
             "error": _CODES.get(error.status_code, "bad_request"),
             "status_code": error.status_code,

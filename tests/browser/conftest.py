@@ -20,9 +20,9 @@ QUIET = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """One headless Chromium."""
+    """One headless Chromium; for no longer than a module, as its event loop stands in the way of the tests that have their own."""
     if CHROMIUM is None and not os.environ.get("CI"):
         pytest.skip("Chromium is not installed")
     assert CHROMIUM is not None, "CI must have Chromium"

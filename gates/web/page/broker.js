@@ -19,6 +19,11 @@ export async function change(sparql, parameters = {}) {
   return JSON.parse(text).response.body;
 }
 
+// How the broker would follow a query, in words.
+export async function explain(sparql) {
+  return JSON.parse((await post(paths.explain, "application/sparql-query", sparql, "application/json", {})).text);
+}
+
 export async function getJson(path, accept = "application/json") {
   return JSON.parse((await get(path, accept)).text);
 }

@@ -47,6 +47,7 @@ def test_every_path_is_there(document):
         "/sparql",
         "/rdf-graph-store",
         "/subscribe",
+        "/explain",
         "/journal",
         "/",
         "/health",
