@@ -12,10 +12,10 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name by which all know it
 
 from .parts import Part, number_of
-from .records import ROWS, SENSOR, SUBJECT, TIME, TYPED
+from .records import SENSOR, SUBJECT, TIME, TYPED
 from .report import Coverage
 from .shares import MOST_PARTS
-from .subjects import TOLD, told_of
+from .subjects import NUMBERS, TOLD, told_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .parts import Written
 
 MOST_SENSORS: Final = 1000
-_NUMBERS: Final = ("lines", "bytes", "again", ROWS)
 # The numbers that Spark gives to sets of (file, sensor): a bit for each that it is not of.
 _FILES: Final = 0b01
 _SENSORS: Final = 0b10
@@ -85,7 +84,7 @@ def summary(spark: SparkSession, written: Written) -> Summary:
 
 def _by_file_and_sensor(subjects: DataFrame) -> DataFrame:
     return subjects.groupBy("file", SENSOR).agg(
-        *[F.sum(name).alias(name) for name in _NUMBERS],
+        *[F.sum(name).alias(name) for name in NUMBERS],
         F.count_if(TYPED).alias("observations"),
         F.count(SENSOR).alias("made"),
         F.min(TIME).alias("first"),
@@ -102,7 +101,7 @@ def _subjects(texts: DataFrame, *, has_large: bool) -> DataFrame:
         told.where(F.col(SUBJECT).isNotNull())
         .groupBy("file", SUBJECT)
         .agg(
-            *[F.sum(name).alias(name) for name in _NUMBERS],
+            *[F.sum(name).alias(name) for name in NUMBERS],
             *[F.max(name).alias(name) for name in (TYPED, TIME, SENSOR)],
         )
     )

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 REJECTED: Final = "rejected"
 TOLD: Final = "told"
 """A row for each subject, of what its quads tell: see `told_of`."""
-_NUMBERS: Final = ("lines", "bytes", "again", ROWS)
+NUMBERS: Final = ("lines", "bytes", "again", ROWS)
+"""What is told of each subject in numbers that are added up."""
 _BUCKET: Final = "bucket"
 _END: Final = "\n"
 _TAB: Final = "\t"
@@ -67,7 +68,7 @@ def told_of(texts: DataFrame) -> DataFrame:
     fields = F.split("value", _TAB)
     return texts.select(
         F.col("_metadata.file_path").alias("file"),
-        *[fields[number].cast("bigint").alias(name) for number, name in enumerate(_NUMBERS)],
+        *[fields[number].cast("bigint").alias(name) for number, name in enumerate(NUMBERS)],
         F.timestamp_micros(F.nullif(fields[4], F.lit("")).cast("bigint")).alias(TIME),
         (fields[5] == "1").alias(TYPED),
         F.nullif(fields[6], F.lit("")).alias(SENSOR),
