@@ -33,7 +33,7 @@ def test_an_update_in_one_tab_glows_in_another(browser, broker):
     with opened(browser, broker.http) as one, opened(browser, broker.http) as other:
         follow(other, "SELECT ?value { <urn:glow> <urn:p> ?value }")
         expect(other.locator("#followed-explained")).to_have_text(
-            "Followed by: one pattern, no query needed."
+            "Followed by: one pattern, no query needed; shared by all that differ in <urn:glow>."
         )
         update(one, "INSERT DATA { <urn:glow> <urn:p> 21.5 }")
         expect(one.locator("#updated")).to_contain_text("1 notifications")
