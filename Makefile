@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 run: $(VENV)/run.ok           ## start the broker on its defaults
 	$(BIN)/triplewire serve
 
-test: $(VENV)/dev.ok          ## all tests
+test: $(VENV)/dev.ok typing-links  ## all tests
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: lint types test        ## what lands must pass
@@ -27,7 +27,7 @@ typing-links:
 bench: $(VENV)/dev.ok         ## ratios, measured in one run
 	$(BIN)/pytest tests/bench -s -q "--override-ini=norecursedirs=.* build"
 
-docs: $(VENV)/dev.ok          ## the book in build/docs, and the examples in the documents, run
+docs: $(VENV)/dev.ok typing-links  ## the book in build/docs, and the examples in the documents, run
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/pytest -q tests/test_readme.py tests/docs
 
