@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 _FOLDERS = ("broker", "clients", "conf", "gates", "jsap", "spu")
 
 
-def on_config(config: MkDocsConfig) -> None:  # noqa: ARG001 - MkDocs names it
-    """Lay out the folders as the import package `triplewire`, by links: mkdocstrings reads files, it imports nothing."""
+def on_startup(**_: object) -> None:
+    """Lay out the folders as the import package `triplewire`, by links: mkdocstrings reads files, and looks for them when it begins."""
     package = ROOT / "build" / "typing" / "triplewire"
     package.mkdir(parents=True, exist_ok=True)
     for folder in _FOLDERS:
