@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name by which all kno
 from pyspark.sql import types as T  # noqa: N812 - likewise
 
 from .moments import moment, moment_of
-from .numbers_read import DOUBLES, XSD, canonical, decimal, double, inline_double, kind, let, plain
+from .numbers_read import DOUBLES, SPACE, XSD, canonical, decimal, double, inline_double, kind, let, plain
 from .plan import Moment, Number
 from .reasons import Reason
 
@@ -153,7 +153,7 @@ def _moment(  # noqa: PLR0913, PLR0917 - what is known of one value
     if own is not False:
         spelled = F.regexp_replace(_without_power(text), r"\.?0+\z", "")
         text = F.when(F.lit(own) & text.rlike(r"[Ee.]"), spelled).otherwise(text)
-    text = keep(2, "moment", F.btrim(text, F.lit(" \t\r\n")))
+    text = keep(2, "moment", F.btrim(text, F.lit(SPACE)))
     written = moment(text, reading, keep)
     return Read(written, datatype or _DATE_TIME, (*broken, *_null(Reason.IMPOSSIBLE_TIME, text, written)))
 

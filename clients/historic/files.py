@@ -58,22 +58,17 @@ def _is_hidden(uri: str, path: str) -> bool:
     return any(name.startswith((".", "_")) and "=" not in name for name in met.split("/"))
 
 
-def base_of(spark: SparkSession, path: str, uris: Sequence[str]) -> str:
-    """The directory that a source's path surely names, without its scheme: what stands behind it in a file's path is the file's own."""
+def base_of(spark: SparkSession, path: str) -> str:
+    """What a source's path surely names, without its scheme: what stands behind it in a file's path is the file's own."""
     fixed = _WILD.split(_absolute(spark, path))[0]
     base = unquote(urlsplit(fixed).path) if _SCHEME.match(fixed) else fixed
-    is_file = len(uris) == 1 and _path_of(uris[0]) == base
-    return base.rpartition("/")[0] if is_file or _WILD.search(path) else base.rstrip("/")
+    return base.rpartition("/")[0] if _WILD.search(path) else base.rstrip("/")
 
 
 def below(base: str, uri: str) -> str:
-    """A file's path from there; its name where it is elsewhere."""
-    path = _path_of(uri)
+    """A file's path from there; its name where it is that itself, or elsewhere."""
+    path = unquote(urlsplit(uri).path)
     return path.removeprefix(f"{base}/") if path.startswith(f"{base}/") else path.rpartition("/")[2]
-
-
-def _path_of(uri: str) -> str:
-    return unquote(urlsplit(uri).path)
 
 
 def paths_of(uris: list[str]) -> list[str]:

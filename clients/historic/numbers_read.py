@@ -23,7 +23,7 @@ DECIMAL: Final = f"{XSD}decimal"
 _INTEGER: Final = r"^[+-]?[0-9]+(?:\.0*)?\z"
 _DECIMAL: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)\z"
 _DOUBLE: Final = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\z"
-_SPACE: Final = " \t\r\n"
+SPACE: Final = " \t\r\n"
 _LARGEST: Final = 1.7976931348623157e308
 _SMALLEST: Final = 2.2250738585072014e-308  # below it doubles have fewer digits
 _OWN_DIGITS: Final = 15  # so many and fewer survive the way into a double and back
@@ -32,7 +32,7 @@ _COMMON: Final = r"^-?[0-9]{1,15}(?:\.[0-9]*)?\z"
 
 def plain(text: Column, number: Number) -> Column:
     """The text with a point, and without white space and groups; null where its groups are none."""
-    text = F.btrim(text, F.lit(_SPACE))
+    text = F.btrim(text, F.lit(SPACE))
     bad: Column | None = None
     if number.grouping:
         group, point = re.escape(number.grouping), re.escape(number.decimal)

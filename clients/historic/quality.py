@@ -53,10 +53,7 @@ def summary(spark: SparkSession, written: Written) -> Summary:
         .groupingSets([["file"], ["sensor"], []], "file", "sensor")
         .agg(
             F.grouping_id().alias("set"),
-            *[
-                F.sum(name).alias(name)
-                for name in ("lines", "bytes", "again", "rows", "observations", "made")
-            ],
+            *[F.sum(name).alias(name) for name in (*NUMBERS, "observations", "made")],
             _written(F.min("first")).alias("first"),
             _written(F.max("last")).alias("last"),
         )

@@ -54,8 +54,7 @@ def rdf_table(spark: SparkSession, source: Source) -> Table:
 def rdf_records(table: Table, base_iri: str) -> DataFrame:
     """Each line as a record: the quad in its canonical form, or a rejected row."""
     start = genid(base_iri)
-    spark, path = table.frame.sparkSession, table.source.path
-    base = base_of(spark, path, files_at(spark, path))
+    base = base_of(table.frame.sparkSession, table.source.path)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - on the executors
