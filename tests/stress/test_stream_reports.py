@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zlib
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx
@@ -366,22 +366,24 @@ async def test_connections_that_say_nothing_use_up_the_descriptors(
 
     5,000 in full, and more at a time.
     """
-    broker = start("stream.header_timeout_s=1")
+    broker = start("stream.header_timeout_s=2")
     count = 3000
     room_for(count + 500)
     watched = Watched(broker)
     async with Publisher(broker) as publisher:
         await publisher.warm()
-        before = watched.descriptors
-        silent = [plug(broker.streams) for _ in range(count)]
-        for plugged in silent[::3]:
-            plugged.close()  # those are CLOSE_WAIT where nobody looks
-        assert watched.descriptors > before + 500
-        await publisher.publish(item("meanwhile"))
-        await watched.comes_back_to(before)
-        assert watched.waiting_to_close == 0
-        for plugged in silent:
-            plugged.close()
+        before = most = watched.descriptors
+        with ExitStack() as plugs:
+            for number in range(count):
+                plugged = plugs.enter_context(plug(broker.streams))
+                if number % 3 == 0:
+                    plugged.close()  # those are CLOSE_WAIT where nobody looks
+                if number % 50 == 0:  # the first have been hung up on before the last are there
+                    most = max(most, watched.descriptors)
+            assert most > before + 500
+            await publisher.publish(item("meanwhile"))
+            await watched.comes_back_to(before)
+            assert watched.waiting_to_close == 0
 
 
 async def test_events_are_late_when_compressed(start: Callable[..., RunningBroker]) -> None:
