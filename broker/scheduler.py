@@ -13,8 +13,6 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prometheus_client import Histogram
-
 from . import meters
 from .answer import Answer, call_on
 from .away import Away
@@ -69,10 +67,6 @@ class Statistics:
     notifications: int = 0
 
 
-def _histogram(name: str, meaning: str, buckets: tuple[float, ...]) -> Histogram:
-    return Histogram(f"triplewire_{name}", meaning, buckets=buckets, registry=None)
-
-
 class Scheduler:
     """Admits requests, keeps their order, and hands out what they lead to.
 
@@ -100,10 +94,9 @@ class Scheduler:
         self._idle = asyncio.Event()
         self._idle.set()
         self.statistics = Statistics()
-        buckets = meters.SECONDS
-        self.waited = _histogram("core_wait_seconds", "From a request's admission to its turn", buckets)
-        self.worked = _histogram("core_work_seconds", "The core's work on one request", buckets)
-        self.answered = _histogram("update_seconds", "From an update's admission to its reply", buckets)
+        self.waited = meters.seconds("core_wait_seconds", "From a request's admission to its turn")
+        self.worked = meters.seconds("core_work_seconds", "The core's work on one request")
+        self.answered = meters.seconds("update_seconds", "From an update's admission to its reply")
         self._lane = Workers(1, "core")
         # Between the core and the answers, where those wait for the disk.
         self._handled: deque[tuple[_Job, Outcome | BrokerError]] = deque()

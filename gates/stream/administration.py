@@ -31,8 +31,8 @@ _MOST_BYTES = 64 * 1024
 class StreamAdministration:
     """Who asks was found out by the router, which puts an Access into the request's scope."""
 
-    def __init__(self, hub: Hub, directory: Directory, place: Callable[[str | None], str]) -> None:
-        """`place` tells where the stream port is, as `http://localhost:8001`, for one who calls the machine so."""
+    def __init__(self, hub: Hub, directory: Directory, place: Callable[[str | None, str], str]) -> None:
+        """`place` tells where the stream port is, for one who calls this machine by that name and scheme."""
         self._hub = hub
         self._directory = directory
         self._place = place
@@ -42,7 +42,7 @@ class StreamAdministration:
         access = _access(request)
         access.need(Scope.SUBSCRIBE)
         body, media_type = self._directory.page(
-            self._place(request.url.hostname), request.headers.get("accept", ""), access
+            self._place(request.url.hostname, request.url.scheme), request.headers.get("accept", ""), access
         )
         return Response(
             body,

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from importlib.resources.abc import Traversable
 
 PATH = "/page"
@@ -56,12 +56,28 @@ class Assets:
 @cache
 def assets() -> Assets:
     """Those of this package."""
-    found = dict(sorted(_found(files(__package__).joinpath("page"))))
+    return bundle(_found(files(__package__).joinpath("page")))
+
+
+def bundle(found: Iterable[tuple[str, bytes]]) -> Assets:
+    """Files by their names and bytes, under one address."""
+    named = dict(sorted(found))
     whole = hashlib.sha256()
-    for name, content in found.items():
+    for name, content in named.items():
         whole.update(f"{name}\0{len(content)}\0".encode() + content)
     base = f"{PATH}/{whole.hexdigest()[:_NAME_CHARACTERS]}"
-    return Assets(base, {f"{base}/{name}": Asset.of(name, content) for name, content in found.items()})
+    return Assets(base, {f"{base}/{name}": Asset.of(name, content) for name, content in named.items()})
+
+
+def borrowed(names: Iterable[str], package: str, folder: str) -> Assets:
+    """The files of a folder of another package, and those of this one's page that it has use for."""
+    page = files(__package__).joinpath("page")
+    return bundle(
+        [
+            *_found(files(package).joinpath(folder)),
+            *((name, page.joinpath(name).read_bytes()) for name in names),
+        ]
+    )
 
 
 def etag(content: bytes) -> str:

@@ -13,11 +13,13 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
+from triplewire.gates.relay import figures as relay_figures
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from prometheus_client.core import Metric
-    from prometheus_client.metrics import MetricWrapperBase
+    from prometheus_client.registry import Collector
 
 # What the broker's state tells, by its place there: name, whether it only grows, and what it means.
 _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
@@ -101,13 +103,14 @@ _FIGURES: tuple[tuple[str, str, bool, str], ...] = (
     ("following.lag_s", "following_lag_seconds", False, "How far behind the leader the dataset is"),
     ("following.snapshots", "following_snapshots_total", True, "Snapshots fetched from the leader"),
     ("following.connections", "following_connections_total", True, "Connections made to the leader"),
+    *relay_figures.FIGURES,
 )
 
 
 class Metrics:
     """All of them as text; `state` is what /health tells, `meters` are kept by whoever measures."""
 
-    def __init__(self, state: Callable[[], dict[str, Any]], meters: tuple[MetricWrapperBase, ...]) -> None:
+    def __init__(self, state: Callable[[], dict[str, Any]], meters: tuple[Collector, ...]) -> None:
         self._state = state
         self._registry = CollectorRegistry()
         for meter in meters:

@@ -12,51 +12,53 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from triplewire.broker.rights import Scope
 from triplewire.gates.http.router import ACCESS
 
-from .assets import assets, etag, matches
+from .assets import assets
+from .frame import policy_of, serve_page
 from .openapi import serve_description
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Callable, Iterable
 
     from fastapi import APIRouter
 
     from triplewire.broker.config import PathsConfig
     from triplewire.broker.rights import Access
 
-    from .assets import Asset
     from .metrics import Metrics
 
 
 # Open to everybody, beside what authorization itself needs.
 OPEN_PATHS = frozenset({"/", "/health", *assets().by_path})
 
-# What a Host header may name to be named in the policy; IPv6 addresses can't be (CSP Level 3, 2.3.1).
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-_FOR_EVER = "public, max-age=31536000, immutable"
+# What may stand in the policy: the name is a Host header's at times; IPv6 addresses can't (CSP Level 3, 2.3.1).
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?:[0-9]{1,5}")
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
-def application(
+def application(  # noqa: PLR0913 - all that it shows
     paths: PathsConfig,
     health: Callable[[], dict[str, Any]],
     metrics: Metrics,
+    *,
     units: Callable[[], list[dict[str, Any]]],
+    streams: Callable[[str | None, str], str],
     routers: Iterable[APIRouter] = (),
 ) -> FastAPI:
     """The application; `health` tells the broker's state, its `status` is `ok` or what is wrong.
 
-    `units` are the queries that stand, and how each is followed.  `routers` serve more paths.  The front of the HTTP
-    port has asked for the scope admin, but for OPEN_PATHS and those of authorization.
+    `units` are the queries that stand, and how each is followed.  `streams` tells where the stream port is, for one who
+    calls this machine by that name and scheme.  `routers` serve more paths.  The front of the HTTP port has asked for the
+    scope admin, but for OPEN_PATHS and those of authorization.
     """
     # The interactive documentation of FastAPI loads from a content network: not for a broker in a cellar.
     app = FastAPI(title="Triplewire", version=version("triplewire"), docs_url=None, redoc_url=None)
-    _serve_page(app, paths)
+    _serve_page(app, paths, streams)
 
     @app.api_route("/health", methods=["GET", "HEAD"])
     async def state(request: Request) -> JSONResponse:
@@ -99,26 +101,11 @@ def application(
     return app
 
 
-def _serve_page(app: FastAPI, paths: PathsConfig) -> None:
-    page = _page(paths).encode()
-    tag = etag(page)
+def _serve_page(app: FastAPI, paths: PathsConfig, streams: Callable[[str | None, str], str]) -> None:
+    def policy(request: Request) -> str:
+        return _policy(streams(request.url.hostname, request.url.scheme))
 
-    @app.api_route("/", methods=["GET", "HEAD"], response_class=HTMLResponse)
-    async def index(request: Request) -> Response:
-        """The page."""
-        headers = {
-            "Content-Security-Policy": _policy(request.url.hostname or ""),
-            "X-Frame-Options": "DENY",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-cache",
-            "ETag": tag,
-        }
-        if matches(tag, request.headers.get("if-none-match", "")):
-            return Response(status_code=304, headers=headers)
-        return HTMLResponse(page, headers=headers)
-
-    for path, asset in assets().by_path.items():
-        app.add_api_route(path, _serving(asset), methods=["GET", "HEAD"], include_in_schema=False)
+    serve_page(app.router, _page(paths), assets(), policy)
 
 
 def _page(paths: PathsConfig) -> str:
@@ -135,41 +122,6 @@ def _page(paths: PathsConfig) -> str:
     return page
 
 
-def _serving(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
-    # Another representation has another tag (RFC 9110, 8.8.3.3)
-    forms = {
-        "gzip": (asset.compressed, f'{asset.etag[:-1]}-gzip"', {"Content-Encoding": "gzip"}),
-        "identity": (asset.content, asset.etag, {}),
-    }
-
-    async def serve(request: Request) -> Response:
-        packed = "gzip" in request.headers.get("accept-encoding", "")
-        content, tag, more = forms["gzip" if packed else "identity"]
-        headers = {"Cache-Control": _FOR_EVER, "ETag": tag, "Vary": "Accept-Encoding"} | more
-        if matches(tag, request.headers.get("if-none-match", "")):
-            return Response(status_code=304, headers=headers)
-        return Response(content, media_type=asset.media_type, headers=headers)
-
-    return serve
-
-
-def _policy(host: str) -> str:
-    """What the page may do: run its own modules, and talk to its own broker, whose streams have a port of their own.
-
-    No script and no style may stand in it, and no text become markup.
-    """
-    ports = f" http://{host}:* https://{host}:*" if _HOST.fullmatch(host) else ""
-    return "; ".join(
-        [
-            "default-src 'none'",
-            "script-src 'self'",
-            "style-src 'self'",
-            "img-src 'self'",
-            f"connect-src 'self'{ports}",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "frame-ancestors 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        ]
-    )
+def _policy(streams: str) -> str:
+    """The page talks to its own broker, whose streams have an origin of their own."""
+    return policy_of(streams if _ORIGIN.fullmatch(streams) else "")

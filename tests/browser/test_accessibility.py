@@ -104,27 +104,44 @@ def use_jsap(page, broker):
         expect(page.locator("#panel-jsap .grid", has_text=name)).to_be_visible()
 
 
+def drawn(page, tab, count):
+    """So many points at least are in the tab's drawing."""
+    if count:
+        expect(page.locator(f"#panel-{tab} figure circle").nth(count - 1)).to_be_visible()
+
+
 def use_streams(page, broker):
     """One followed."""
     page.get_by_role("button", name="Follow events").click()
     expect(page.locator("#stream-state")).to_have_text("following events")
-    items = [
-        {
-            "Event-Id": f"{page.url}-{n}-{id(page)}",
-            "Source-Id": "sensor-1",
-            "Syntax": "text/plain",
-            "Body": f"{n} degrees",
-        }
-        for n in range(5)
-    ]
-    httpx.post(f"{broker.streams}/events/publish", json=items).raise_for_status()
-    expect(page.locator("#panel-streams .grid tbody tr:not(.gap)")).to_have_count(5)
+    sent = 0
+    for seconds, count in enumerate((2, 3, 1)):
+        drawn(page, "streams", seconds)
+        items = [
+            {
+                "Event-Id": f"{page.url}-{n}-{id(page)}",
+                "Source-Id": "sensor-1",
+                "Syntax": "text/plain",
+                "Body": f"{n} degrees",
+            }
+            for n in range(sent, sent + count)
+        ]
+        httpx.post(f"{broker.streams}/events/publish", json=items).raise_for_status()
+        sent += count
+    expect(page.locator("#panel-streams .grid tbody tr:not(.gap)")).to_have_count(sent)
+    drawn(page, "streams", 4)
+    page.get_by_role("button", name="Look again").click()
+    expect(page.get_by_role("table", name="Streams").locator("td").nth(3)).to_have_text(str(sent))
 
 
 def use_operations(page, broker):
-    """All figures there."""
-    expect(page.locator(".cards dd").first).to_be_visible()
-    expect(page.locator("#panel-operations figure")).to_be_visible()
+    """All figures there, and some updates while they are looked at."""
+    for readings in range(3):
+        drawn(page, "operations", readings)
+        for number in range(10 + 20 * readings):
+            change(broker, f"INSERT DATA {{ ex:operations ex:value {number} }}")
+    drawn(page, "operations", 3)
+    expect(page.locator("#quantiles")).to_contain_text("p99 ")
 
 
 USES = {
@@ -143,7 +160,7 @@ def test_no_tab_has_a_serious_barrier(browser, fresh_broker, axe, theme):
     change(fresh_broker, observations())
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with opened(
-        browser, fresh_broker.http, color_scheme=theme, viewport={"width": 1200, "height": 800}
+        browser, fresh_broker.http, color_scheme=theme, viewport={"width": 1200, "height": 500}
     ) as page:
         found = {}
         for tab, use in USES.items():

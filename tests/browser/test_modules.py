@@ -61,6 +61,49 @@ def test_what_the_text_assigns_is_refused(call, text):
     assert said == "?v can't be forced: the text assigns it"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?v ?o WHERE { ?v <urn:p> ?o FILTER(BOUND(?v) && ?v != '?v') } ORDER BY ?v",
+        "SELECT ?o { ?o <urn:p> 1 { SELECT ?o { ?o <urn:q> 2 } } ?v <urn:p> ?o }",
+        "CONSTRUCT { ?v <urn:r> ?o } WHERE { ?v <urn:p> ?o }",
+        "CONSTRUCT WHERE { ?v <urn:p> ?o } LIMIT 3",
+        "DESCRIBE ?v",
+        "DESCRIBE ?v ?o { ?v <urn:p> ?o }",
+        "SELECT ?o { VALUES ?s { ?v } ?s <urn:p> ?o }",
+        "ASK FROM <urn:g> { ?x <urn:p> 1 }",
+    ],
+)
+def test_several_values_are_those_of_the_command_line(call, text):
+    """VALUES in the same place; nothing of what has no such variable."""
+    terms = ["<urn:a>", "<urn:b>"]
+    ours = call("several", "it.choose(arguments[0], new Map([['v', arguments[1]]]))", text, terms)
+    theirs = bind(text, {"v": URI}, {"v": ["urn:a", "urn:b"]}, {})
+    assert [token.text for token in tokens(ours)] == [token.text for token in tokens(theirs)]
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "why"),
+    [
+        ("SELECT ?o { { SELECT ?o { ?v <urn:p> ?o } } }", "1", "a subselect"),
+        ("SELECT ?v { SELECT ?o { ?o <urn:p> 1 } }", "1", "a subselect"),
+        ("SELECT (1 AS ?v) {}", "1", "the text assigns it"),
+        ("SELECT * { VALUES ?v { 1 } }", "1", "the text assigns it"),
+        ("SELECT * { ?v <urn:p> 1 }", "_:b", "a blank node"),
+        ("INSERT { ?v <urn:p> 1 } WHERE {}", "1", "an update"),
+    ],
+)
+def test_where_several_values_can_t_stand_is_told(call, text, term, why):
+    """In words."""
+    said = call(
+        "several",
+        "(() => { try { it.choose(arguments[0], new Map([['v', [arguments[1], '2']]])) } catch (e) { return e.message } })()",
+        text,
+        term,
+    )
+    assert why in said
+
+
 def test_the_profiles_that_come_with_the_broker_are_read(call):
     """The same entries with the same variables as the Python side finds."""
     for path in (
@@ -122,6 +165,50 @@ def test_csv_is_quoted_where_it_must_be(call):
     assert (
         call("download", "it.csvOf(['a', 'b', 'c'], [arguments[0]])", row) == 'a,b,c\r\n"x,""y""\n",_:n,\r\n'
     )
+
+
+def test_moments_on_an_axis_are_round_and_no_two_look_the_same(call):
+    """From three milliseconds to a century, wherever they begin; within the range, and neither few nor many."""
+    wrong = call(
+        "moments",
+        """(() => {
+            const wrong = [];
+            const begins = [0, Date.UTC(2026, 4, 1, 18, 6, 28, 137), -1e12, Date.UTC(2024, 1, 28, 23, 59, 59, 999)];
+            for (const begin of begins) {
+                for (let span = 3; span < 4e12; span = Math.ceil(span * 1.07)) {
+                    const found = it.dates(begin, begin + span);
+                    const texts = new Set(found.map(([, text]) => text));
+                    const outside = found.some(([moment]) => moment < begin || moment > begin + span);
+                    if (outside || texts.size < found.length || found.length < 2 || found.length > 7) wrong.push([begin, span, found]);
+                }
+            }
+            return wrong;
+        })()""",
+    )
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("span", "texts"),
+    [
+        (0, ["18:06:28"]),
+        (300, ["18:06:28.15", "18:06:28.20", "18:06:28.25", "18:06:28.30", "18:06:28.35", "18:06:28.40"]),
+        (4_000, ["18:06:29", "18:06:30", "18:06:31", "18:06:32"]),
+        (9 * 3_600_000, ["20:00", "22:00", "2026-05-02", "02:00"]),
+        (2 * 86_400_000, ["05-02 00:00", "05-02 12:00", "05-03 00:00", "05-03 12:00"]),
+        (200 * 86_400_000, ["2026-07", "2026-09", "2026-11"]),
+    ],
+)
+def test_a_moment_is_written_as_short_as_its_neighbors_allow(call, span, texts):
+    """From six past six on the first of May."""
+    found = call("moments", "it.dates(arguments[0], arguments[0] + arguments[1])", 1_777_658_788_137, span)
+    assert [text for _, text in found] == texts
+
+
+def test_bytes_are_told_in_si_units(call):
+    """A thousand million of them are no BB."""
+    told = call("scale", "[0, 999, 97.5e6, 1.5e9, 3e12].map(it.bytes)")
+    assert told == ["0 B", "999 B", "97.5 MB", "1.5 GB", "3 TB"]
 
 
 def test_ticks_are_round(call):

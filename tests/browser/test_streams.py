@@ -36,3 +36,27 @@ def test_a_stream_is_followed(browser, broker):
         expect(page.locator("#stream-state")).to_have_text("stopped")
         page.get_by_role("button", name="Look again").click()
         expect(page.get_by_role("row", name=re.compile("events publish .* 3 .* 1 Follow"))).to_be_visible()
+
+
+def test_the_policy_lets_it_to_no_other_port(browser, broker, fresh_broker):
+    """Of the same host: what answers there is another's."""
+    tried = """async url => {
+        const told = new Promise(resolve => {
+            document.addEventListener("securitypolicyviolation", event => resolve(event.effectiveDirective), { once: true });
+        });
+        return { failed: await fetch(url).then(() => false, () => true), by: await told };
+    }"""
+    refused = ("Connecting to", "Fetch API cannot load", "Refused to connect")
+    with opened(browser, broker.http, "streams", expected=refused) as page:
+        for other in (fresh_broker.http, fresh_broker.streams):
+            assert page.evaluate(tried, f"{other}/streams") == {"failed": True, "by": "connect-src"}
+        assert page.evaluate("url => fetch(url).then(answer => answer.ok)", f"{broker.streams}/streams")
+
+
+def test_by_another_name_of_the_host_streams_are_followed_too(browser, broker):
+    """The stream port is where the settings have it, whatever name the page was opened by."""
+    with opened(
+        browser, broker.http.replace("127.0.0.1", "localhost"), "streams", expected=("http",)
+    ) as page:
+        page.get_by_role("button", name="Follow events").click()
+        expect(page.locator("#stream-state")).to_have_text("following events")

@@ -38,7 +38,7 @@ def test_an_update_in_one_tab_glows_in_another(browser, broker):
         update(one, "INSERT DATA { <urn:glow> <urn:p> 21.5 }")
         expect(one.locator("#updated")).to_contain_text("1 notifications")
         expect(other.locator("tr.added")).to_contain_text("21.5")
-        expect(other.locator("#live")).to_contain_text("1 rows added")
+        expect(other.locator("#live")).to_contain_text("1 row added")
         expect(other.locator("tr.added")).to_have_count(0)
         update(one, "DELETE DATA { <urn:glow> <urn:p> 21.5 } ; INSERT DATA { <urn:glow> <urn:p> 22.5 }")
         expect(other.locator("tr.removed")).to_contain_text("21.5")

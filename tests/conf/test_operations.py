@@ -19,10 +19,12 @@ OPERATIONS = files("triplewire.conf.operations")
 DASHBOARD = json.loads(OPERATIONS.joinpath("grafana.json").read_text(encoding="utf-8"))
 RULES = yaml.safe_load(OPERATIONS.joinpath("alerts.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
 RULES_TEST = Path(__file__).with_name("alerts_test.yml")
+BOOK = (Path(__file__).parents[2] / "docs" / "howto" / "monitoring.md").read_text(encoding="utf-8")
 
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SHOWN = [target["expr"] for panel in PANELS for target in panel["targets"]]
 _NAME = re.compile(r"\b(?:triplewire|process|python)_[a-z_]+\b")
+_ROW = re.compile(r"^\| `(Triplewire\w+)` \| (now|today) \| (.+) \|$", re.MULTILINE)
 _LABEL = re.compile(r"\{[^}]*\}|\b(?:by|on) \([^)]*\)")
 
 
@@ -147,3 +149,19 @@ def test_each_alert_is_tested_and_says_how_soon_to_look():
     for rule in RULES:
         assert rule["labels"]["severity"] in {"page", "ticket"}
         assert rule["annotations"]["summary"]
+
+
+def test_the_book_says_what_to_do_when_an_alert_is_raised():
+    """All of them, in the order of the rules, and as soon as these say."""
+    told = [(name, how_soon) for name, how_soon, _ in _ROW.findall(BOOK)]
+    soon = {"page": "now", "ticket": "today"}
+    assert told == [(rule["alert"], soon[rule["labels"]["severity"]]) for rule in RULES]
+    for _, _, advice in _ROW.findall(BOOK):
+        assert len(advice) > 40
+
+
+def test_the_figures_of_the_book_are_a_brokers(shown):
+    """Histograms by the name of the whole."""
+    named = set(re.findall(r"`((?:triplewire|process)_[a-z_]+)`", BOOK))
+    assert len(named) > 25
+    assert not named - shown - {name.removesuffix("_bucket") for name in shown if name.endswith("_bucket")}

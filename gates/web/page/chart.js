@@ -1,10 +1,12 @@
 // Numbers over time, drawn as SVG: lines with dots where they are few.  Times are in UTC.
 
 import { el, svg } from "./dom.js";
-import { clock, compact, rounded, scale, ticks } from "./scale.js";
+import { dates } from "./moments.js";
+import { compact, rounded, scale, ticks } from "./scale.js";
 
 const [WIDTH, HEIGHT] = [1100, 260];
 const PLACE = { left: 56, right: 12, top: 12, bottom: 28 };
+const LABEL = 36; // half of the longest
 const MOST_POINTS = 2000; // of a series; no screen has more columns
 const FEW = 60;
 
@@ -16,7 +18,8 @@ export function chart(series, label, { zero = false } = {}) {
   const times = bounds(all, 0);
   const values = bounds(all, 1);
   const range = rounded(zero ? [0, Math.max(1, values[1])] : values);
-  const x = scale(times, [PLACE.left, WIDTH - PLACE.right]);
+  const alone = times[0] === times[1] ? 1 : 0; // then in the middle
+  const x = scale([times[0] - alone, times[1] + alone], [PLACE.left, WIDTH - PLACE.right]);
   const y = scale(range, [HEIGHT - PLACE.bottom, PLACE.top]);
   const drawing = svg("svg", {
     class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${label}: ${inWords(lines, times, values)}`,
@@ -44,11 +47,12 @@ function axes(times, values, x, y) {
   const lines = ticks(...values).map(value => svg("g", {},
     svg("line", { class: "rule", x1: PLACE.left, x2: WIDTH - PLACE.right, y1: y(value), y2: y(value) }),
     svg("text", { x: PLACE.left - 6, y: y(value) + 4, "text-anchor": "end" }, compact(value))));
-  const span = times[1] - times[0];
-  const moments = span ? [0, 0.25, 0.5, 0.75, 1].map(part => times[0] + part * span) : [times[0]];
-  return [...lines, ...moments.map((moment, at) => svg("text", {
-    x: x(moment), y: HEIGHT - 8, "text-anchor": at === 0 ? "start" : at === 4 ? "end" : "middle",
-  }, clock(moment, span)))];
+  const moments = dates(...times).flatMap(([moment, text]) => [
+    svg("line", { class: "rule", x1: x(moment), x2: x(moment), y1: HEIGHT - PLACE.bottom, y2: HEIGHT - PLACE.bottom + 4 }),
+    svg("text", { x: Math.min(x(moment), WIDTH - LABEL), y: HEIGHT - 8, "text-anchor": "middle" }, text),
+  ]);
+  const zone = svg("text", { x: 0, y: HEIGHT - 8 }, "UTC");
+  return [...lines, ...moments, zone];
 }
 
 function drawn([name, points], number, x, y) {

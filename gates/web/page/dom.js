@@ -36,3 +36,6 @@ export function outcome(id) {
     },
   };
 }
+
+// "1 row", "2 rows".
+export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -3,7 +3,7 @@
 import { announce } from "./announce.js";
 import { Bag } from "./bag.js";
 import { chart } from "./chart.js";
-import { button, el, outcome } from "./dom.js";
+import { button, counted, el, outcome } from "./dom.js";
 import { csvOf, save } from "./download.js";
 import { explained } from "./explained.js";
 import { Batch, throttled } from "./frames.js";
@@ -120,18 +120,19 @@ export class Follower {
 
   tell(notifications) {
     const count = side => notifications.reduce((sum, [one]) => sum + one[side].results.bindings.length, 0);
-    announce(`${count("addedResults")} rows added, ${count("removedResults")} removed`);
+    announce(`${counted(count("addedResults"), "row")} added, ${count("removedResults")} removed`);
   }
 
   // The newest first.
   refresh() {
-    this.size.textContent = `${this.bag.size} ${this.bag.size === 1 ? "row" : "rows"}`;
+    this.size.textContent = counted(this.bag.size, "row");
     const rows = this.held ?? this.bag.rows;
     this.grid.show(rows.length, number => rows[rows.length - 1 - number]);
   }
 
   settle() {
     if (this.bag.settle(performance.now()) && !this.held) this.refresh();
+    this.line.move();
   }
 
   // The display stands still; what comes meanwhile is not lost.

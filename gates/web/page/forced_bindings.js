@@ -1,4 +1,4 @@
-// Forced bindings of a JSAP: one term in the place of a variable, as triplewire.jsap does it.
+// Forced bindings of a JSAP: one term in the place of a variable, as triplewire.jsap does it; several.js has the rest.
 //
 //     SELECT ?v                  SELECT (term AS ?v)
 //     GROUP BY ?v, ORDER BY ?v   GROUP BY (term)
@@ -6,7 +6,7 @@
 //     AS ?v, VALUES ?v           refused: the text gives ?v its values
 //     SELECT ?v in a subselect   refused here; the command line can do it
 
-import { prefixesUsed, prefixesOf, tokens } from "./tokens.js";
+import { prefixesUsed, prefixesOf, tokens, word } from "./tokens.js";
 
 const ENDS = { SELECT: ["WHERE", "FROM", "{"], GROUP: ["HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES", "}", "GROUP"] };
 ENDS.ORDER = ENDS.GROUP;
@@ -42,9 +42,9 @@ function* places(all) {
   let round = 0;
   for (let at = 0; at < all.length; at += 1) {
     const { kind, text } = all[at];
-    const word = kind === "word" ? text.toUpperCase() : text;
-    if (clause && round === 0 && ENDS[clause].includes(word)) clause = "";
-    if (kind === "word" && Object.hasOwn(ENDS, word)) clause = word;
+    const said = kind === "word" ? text.toUpperCase() : text;
+    if (clause && round === 0 && ENDS[clause].includes(said)) clause = "";
+    if (kind === "word" && Object.hasOwn(ENDS, said)) clause = said;
     if (text === "{") depth += 1;
     if (text === "}") depth -= 1;
     if (text === "(") round += 1;
@@ -66,8 +66,6 @@ function replaced(all, at, { clause, depth, round }, term) {
   }
   return [null, null, term];
 }
-
-const word = token => token?.text.toUpperCase();
 
 // What was typed as one SPARQL term, whatever it is; throws where it is none of its type.
 export function term(value, { type = "literal", datatype, language }, namespaces) {

@@ -17,7 +17,7 @@ export function histogram(buckets, label) {
     const middle = (at + 0.5) * step;
     return [
       svg("rect", { class: "bar", x: at * step + 2, width: step - 4, y: HEIGHT - FOOT - height, height }),
-      svg("text", { x: middle, y: HEIGHT - 6, "text-anchor": "middle" }, seconds(bound)),
+      svg("text", { x: middle, y: HEIGHT - 6, "text-anchor": "middle" }, bound === Infinity ? "more" : `\u2264 ${seconds(bound)}`),
       count > 0 && svg("text", { x: middle, y: HEIGHT - FOOT - height - 4, "text-anchor": "middle" }, String(count)),
     ];
   }));

@@ -30,7 +30,7 @@ function entryOf(kind, name, entry, document) {
     if (!isObject(declared)) throw new Error(`${path}.forcedBindings.${variable} must be an object`);
     return {
       variable, type: declared.type ?? "literal", datatype: declared.datatype, language: declared.language,
-      value: declared.value === undefined || declared.value === null ? "" : String(declared.value),
+      values: Array.isArray(declared.value) && declared.value.length ? declared.value.map(textOf) : [textOf(declared.value)],
       required: declared.value == null || (declared.value === "" && declared.type !== "literal"),
     };
   });
@@ -53,4 +53,5 @@ function part(holder, name, path) {
   return found;
 }
 
+const textOf = value => String((isObject(value) ? value.value : value) ?? "");
 const isObject = value => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,6 @@
 // The line at the top: whether the broker is there and well, and whether it wants a token.
 
+import { counted } from "./dom.js";
 import { authorization, hasToken, session } from "./session.js";
 import { paths } from "./settings.js";
 
@@ -13,7 +14,7 @@ export async function pulse(node, told) {
   try {
     const found = await (await fetch(paths.health, { headers: authorization() })).json();
     const open = "updates" in found;
-    say(found.status + (open ? `: ${found.subscriptions} subscriptions, ${found.updates} updates` : ""), found.status !== "ok");
+    say(found.status + (open ? `: ${counted(found.subscriptions, "subscription")}, ${counted(found.updates, "update")}` : ""), found.status !== "ok");
     told(open && !hasToken() ? "open" : "closed");
   } catch {
     say("not reachable", true);

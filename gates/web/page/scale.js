@@ -31,15 +31,8 @@ export function ticks(from, to, wanted = 5) {
 
 export const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 }).format;
 
-export const bytes = new Intl.NumberFormat("en", {
-  notation: "compact", style: "unit", unit: "byte", unitDisplay: "narrow", maximumSignificantDigits: 3,
-}).format;
-
-// A moment as short as the span that it is in allows.
-export function clock(moment, span) {
-  const text = new Date(moment).toISOString();
-  if (span > 300 * 86_400_000) return text.slice(0, 7);
-  if (span > 2 * 86_400_000) return text.slice(0, 10);
-  if (span > 120_000) return text.slice(11, 16);
-  return span > 8000 ? text.slice(11, 19) : text.slice(11, 21);
+// Powers of a thousand, by SI's names.
+export function bytes(value) {
+  const power = Math.max(0, Math.min(4, Math.floor(Math.log10(Math.abs(value) || 1) / 3)));
+  return `${Number((value / 1000 ** power).toPrecision(3))} ${["B", "kB", "MB", "GB", "TB"][power]}`;
 }

@@ -2,6 +2,7 @@
 
 import { el, svg } from "./dom.js";
 import { throttled } from "./frames.js";
+import { clock } from "./moments.js";
 
 const SECONDS = 120;
 const [WIDTH, HEIGHT] = [720, 72];
@@ -11,7 +12,8 @@ export class TimeLine {
   constructor() {
     this.list = el("ol", { class: "log", tabindex: 0, "aria-label": "Notifications, the newest first" });
     this.place = el("div");
-    this.element = el("div", {}, this.place, this.list);
+    this.element = el("div", {}, this.place, el("div", { class: "ends", "aria-hidden": "true" },
+      ...["2 minutes ago", "1 minute ago", "now"].map(text => el("span", {}, text))), this.list);
     this.soon = throttled(() => this.draw(), 250);
     this.clear();
   }
@@ -19,6 +21,7 @@ export class TimeLine {
   clear() {
     this.seconds = new Map(); // second -> [added, removed]
     this.latest = [];
+    this.drawn = null;
     this.soon();
   }
 
@@ -33,8 +36,20 @@ export class TimeLine {
     this.soon();
   }
 
+  // The present has gone on.
+  move() {
+    if (this.drawn !== null && this.seconds.size && this.drawn !== Math.floor(Date.now() / 1000)) this.bars();
+  }
+
   draw() {
+    this.bars();
+    this.list.replaceChildren(...this.latest.map(([sequence, moment, [added, removed]]) => el("li", {},
+      `#${sequence} ${clock(moment)} `, el("b", {}, `+${added} \u2212${removed}`))));
+  }
+
+  bars() {
     const end = Math.floor(Date.now() / 1000);
+    this.drawn = end;
     const shown = [...this.seconds].filter(([second]) => second > end - SECONDS);
     const most = Math.max(1, ...shown.flatMap(([, counts]) => counts));
     const step = WIDTH / SECONDS;
@@ -50,7 +65,5 @@ export class TimeLine {
       class: "timeline", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img",
       "aria-label": `The last ${SECONDS} seconds: ${sums[0]} rows added, ${sums[1]} removed`,
     }, svg("line", { class: "rule", x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2 }), ...bars));
-    this.list.replaceChildren(...this.latest.map(([sequence, moment, [added, removed]]) => el("li", {},
-      `#${sequence} ${new Date(moment).toLocaleTimeString()} `, el("b", {}, `+${added} \u2212${removed}`))));
   }
 }

@@ -22,6 +22,9 @@ export function tokens(sparql) {
   return found;
 }
 
+// A token's text as keywords are compared.
+export const word = token => token?.text.toUpperCase();
+
 export const variablesOf = sparql => [...new Set(
   tokens(sparql).filter(token => token.kind === "variable").map(token => token.text.slice(1)),
 )];

@@ -2,10 +2,11 @@
 // profile says of hosts.
 
 import { ask, change } from "./broker.js";
-import { button, el, outcome } from "./dom.js";
+import { button, counted, el, outcome } from "./dom.js";
 import { Follower } from "./follower.js";
 import { bind, prologue, term } from "./forced_bindings.js";
 import { MOST_BYTES, profileOf } from "./jsap.js";
+import { choose } from "./several.js";
 import { Answer } from "./view_query.js";
 
 const INPUTS = {
@@ -25,7 +26,7 @@ export function jsapView() {
       const profile = profileOf(await file.text());
       const entries = [...profile.updates, ...profile.queries];
       forms.replaceChildren(...entries.map(entry => form(entry, profile.namespaces, { answer, follower })));
-      said.say(`${file.name}: ${profile.updates.length} updates, ${profile.queries.length} queries`);
+      said.say(`${file.name}: ${counted(profile.updates.length, "update")}, ${profile.queries.length} ${profile.queries.length === 1 ? "query" : "queries"}`);
     } catch (error) {
       forms.replaceChildren();
       said.say(error.message, true);
@@ -76,20 +77,46 @@ function form(entry, namespaces, places) {
     el("div", { class: "tools" }, ...buttons, said.node));
 }
 
+// One value of a variable, or for a query any number of them.
 function field(entry, declared) {
   const id = `${entry.kind}-${entry.name}-${declared.variable}`;
-  const kind = INPUTS[declared.datatype?.split(/[:#]/).at(-1)] ?? "text";
-  const input = el("input", {
-    id, type: kind, step: kind === "number" ? "any" : null, value: declared.value, required: declared.required, autocomplete: "off",
-  });
+  const inputs = [];
+  const box = el("div", { class: "values" });
+  const add = value => {
+    const input = inputOf(declared, inputs.length ? { "aria-label": `${declared.variable}, another value` } : { id }, value);
+    const line = inputs.length && el("div", { class: "value" }, input, button("\u2212", () => {
+      inputs.splice(inputs.indexOf(input), 1);
+      line.remove();
+    }, { class: "quiet", "aria-label": `${declared.variable}: without this value` }));
+    inputs.push(input);
+    box.append(line || input);
+    return input;
+  };
+  for (const value of declared.values) add(value);
+  const more = entry.kind === "query" && button("+", () => add("").focus(), { class: "quiet", "aria-label": `${declared.variable}: another value` });
   const hint = [declared.type === "uri" ? "IRI" : declared.datatype ?? declared.type, declared.language].filter(Boolean).join(", ");
-  return { declared, input, element: el("div", { class: "field" }, el("label", { for: id }, declared.variable), input, el("small", {}, hint)) };
+  const element = el("div", { class: "field" }, el("label", { for: id }, declared.variable), box,
+    el("small", {}, hint, more && " ", more));
+  return { declared, inputs, element };
+}
+
+function inputOf(declared, attributes, value) {
+  const kind = INPUTS[declared.datatype?.split(/[:#]/).at(-1)] ?? "text";
+  return el("input", {
+    type: kind, step: kind === "number" ? "any" : null, value, required: declared.required, autocomplete: "off", ...attributes,
+  });
 }
 
 function writtenBy(entry, namespaces, fields) {
-  const values = new Map(fields.map(({ declared, input }) => {
-    if (declared.required && input.value === "" && declared.type !== "literal") throw new Error(`${declared.variable} needs a value`);
-    return [declared.variable, term(input.value, declared, namespaces)];
-  }));
-  return prologue(entry.sparql, namespaces) + bind(entry.sparql, values);
+  const single = new Map();
+  const lists = new Map();
+  for (const { declared, inputs } of fields) {
+    const terms = inputs.map(({ value }) => {
+      if (declared.required && value === "" && declared.type !== "literal") throw new Error(`${declared.variable} needs a value`);
+      return term(value, declared, namespaces);
+    });
+    if (terms.length > 1) lists.set(declared.variable, terms);
+    else single.set(declared.variable, terms[0]);
+  }
+  return prologue(entry.sparql, namespaces) + bind(choose(entry.sparql, lists), single);
 }

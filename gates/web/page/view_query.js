@@ -2,7 +2,7 @@
 
 import { ask } from "./broker.js";
 import { chart } from "./chart.js";
-import { button, el, outcome } from "./dom.js";
+import { button, counted, el, outcome } from "./dom.js";
 import { csvOf, save } from "./download.js";
 import { editor } from "./editor.js";
 import { Grid } from "./grid.js";
@@ -40,7 +40,7 @@ export class Answer {
     const series = seriesOf(this.variables, rows);
     if (series !== null) this.plot.replaceChildren(chart(series, this.label));
     const cut = rows.length > MOST_ROWS ? `, the first ${MOST_ROWS} are shown` : "";
-    return `${rows.length} ${rows.length === 1 ? "row" : "rows"}${cut}`;
+    return counted(rows.length, "row") + cut;
   }
 
   showTriples(text) {

@@ -1,4 +1,4 @@
-// Streams: which there are, and the items of one as they come.
+// Streams: which there are, looked at every five seconds while this is seen, and the items of one as they come.
 
 import { announce } from "./announce.js";
 import { getJson } from "./broker.js";
@@ -12,11 +12,12 @@ import { paths } from "./settings.js";
 
 const KEPT = 1000; // items on the page
 const SECONDS = 60;
+const EVERY_MS = 5000;
 const COLUMNS = ["when", "source", "syntax", "item"];
 
 export function streamsView() {
   const said = outcome("stream-state");
-  const listed = el("tbody");
+  const listed = new Listed(stream => follow(stream));
   const items = new Items();
   let stream = null;
   const stop = (why = "stopped", bad = false) => {
@@ -38,20 +39,65 @@ export function streamsView() {
       ended: why => stop(why, true),
     });
   };
+  let timer = null;
+  let turn = 0; // of being seen
+  const wait = () => { timer = setTimeout(() => (document.hidden ? wait() : load()), EVERY_MS); };
+  // Who is refused once does not ask again by itself.
   const load = async () => {
+    clearTimeout(timer);
+    const own = turn;
     try {
       const found = (await getJson(paths.streams, "application/ld+json"))["dcat:dataset"].map(streamOf);
-      listed.replaceChildren(...found.map(each => row(each, follow)));
+      listed.show(found);
       if (found.length === 0) said.say("there are no streams that you may follow");
+      if (own === turn) wait();
     } catch (error) {
       said.say(error.message, true);
     }
   };
-  const table = el("table", { "aria-label": "Streams", class: "plain" }, el("thead", {}, el("tr", {},
-    ...["stream", "what it is", "items a second", "kept", "newest", "sources", "follow"].map(name => el("th", { scope: "col" }, name)))), listed);
-  const element = el("div", {}, el("h2", {}, "Streams"), el("div", { class: "wide" }, table),
+  const element = el("div", {}, el("h2", {}, "Streams"), listed.element,
     el("div", { class: "tools" }, button("Look again", load), end, said.node), items.element);
-  return { id: "streams", title: "Streams", element, shown: () => { load(); items.grid.refresh(); } };
+  return {
+    id: "streams", title: "Streams", element,
+    shown: () => { turn += 1; load(); items.grid.refresh(); },
+    hidden: () => { turn += 1; clearTimeout(timer); },
+  };
+}
+
+// The directory as a table; a row stays the same element, so that a button keeps its focus.
+class Listed {
+  constructor(follow) {
+    this.follow = follow;
+    this.rows = new Map();
+    this.body = el("tbody");
+    const names = ["stream", "what it is", "items a second", "kept", "newest", "sources", "follow"];
+    this.element = el("div", { class: "wide" }, el("table", { "aria-label": "Streams", class: "plain level" },
+      el("thead", {}, el("tr", {}, ...names.map(name => el("th", { scope: "col" }, name)))), this.body));
+  }
+
+  show(streams) {
+    const there = new Set(streams.map(stream => stream.url));
+    for (const [url, row] of this.rows) {
+      if (!there.has(url)) {
+        row.remove();
+        this.rows.delete(url);
+      }
+    }
+    for (const stream of streams) {
+      if (!this.rows.has(stream.url)) this.add(stream);
+      const cells = this.rows.get(stream.url).children;
+      [stream.title, stream.kind, stream.rate, stream.kept, stream.newest, stream.sources].forEach((value, at) => {
+        if (cells[at].textContent !== String(value)) cells[at].textContent = String(value);
+      });
+    }
+  }
+
+  add(stream) {
+    const choose = button("Follow", () => this.follow(stream), { "aria-label": `Follow ${stream.title}` });
+    const row = el("tr", {}, ...Array.from({ length: 6 }, () => el("td")), el("td", {}, choose));
+    this.rows.set(stream.url, row);
+    this.body.append(row);
+  }
 }
 
 class Items {
@@ -70,6 +116,7 @@ class Items {
     this.title = title;
     this.kept = [];
     this.seconds = new Map();
+    this.begun = Math.floor(Date.now() / 1000);
     this.element.hidden = false;
     this.grid.show(0, () => null);
     this.tell();
@@ -89,9 +136,10 @@ class Items {
 
   tell() {
     const now = Math.floor(Date.now() / 1000);
-    const points = Array.from({ length: SECONDS }, (_, at) => [(now - SECONDS + at) * 1000, this.seconds.get(now - SECONDS + at) ?? 0]);
+    const first = Math.max(this.begun, now - SECONDS);
+    const points = Array.from({ length: now - first }, (_, at) => [(first + at) * 1000, this.seconds.get(first + at) ?? 0]);
     const recent = points.slice(-10).reduce((sum, [, count]) => sum + count, 0) / 10;
-    this.rate.textContent = `${this.title}: ${recent} items a second over the last ten`;
+    this.rate.textContent = `${this.title}: ${recent} items a second over the last ten seconds`;
     this.plot.replaceChildren(chart(new Map([["items a second", points]]), "Items a second", { zero: true }));
     if (this.seconds.size) this.draw();
   }
@@ -114,10 +162,4 @@ function streamOf(dataset) {
     kept: dataset["tw:itemsKept"], newest: dataset["dct:temporal"]?.["dcat:endDate"] ?? "",
     sources: dataset["sosa:madeBySensor"].length + dataset["tw:sensorsNotListed"],
   };
-}
-
-function row(stream, follow) {
-  const cells = [stream.title, stream.kind, stream.rate, stream.kept, stream.newest, stream.sources];
-  return el("tr", {}, ...cells.map(text => el("td", {}, String(text))),
-    el("td", {}, button("Follow", () => follow(stream), { "aria-label": `Follow ${stream.title}` })));
 }

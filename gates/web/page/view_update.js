@@ -3,6 +3,7 @@
 import { change } from "./broker.js";
 import { button, el, outcome } from "./dom.js";
 import { editor } from "./editor.js";
+import { clock } from "./moments.js";
 
 const KEPT = 20;
 const FIRST = `PREFIX ex: <http://example.org/>
@@ -16,7 +17,7 @@ export function updateView() {
     try {
       const told = await change(sparql);
       said.say(told);
-      sent.prepend(el("li", {}, `${new Date().toLocaleTimeString()} `, button("again", () => { text.text = sparql; },
+      sent.prepend(el("li", {}, `${clock(Date.now())} `, button("again", () => { text.text = sparql; },
         { class: "quiet", "aria-label": `Edit again: ${sparql.slice(0, 80)}` }), ` ${told}: `, el("code", {}, sparql.slice(0, 200))));
       while (sent.children.length > KEPT) sent.lastChild.remove();
     } catch (error) {

@@ -45,7 +45,9 @@ def hub():
 def client_of(hub, access):
     """A client that the router has found to be this one."""
     app = FastAPI()
-    app.include_router(stream_routes(StreamAdministration(hub, Directory(), lambda host: f"http://{host}:1")))
+    app.include_router(
+        stream_routes(StreamAdministration(hub, Directory(), lambda host, scheme: f"{scheme}://{host}:1"))
+    )
 
     async def routed(scope, receive, send):
         if access is not None:

@@ -116,7 +116,8 @@ def test_every_figure_is_there(kept):
         follower.stop()
     for page in pages:
         check_style(page)
-    assert {f"triplewire_{name}" for _, name, _, _ in _FIGURES} <= there
+    own = {f"triplewire_{name}" for place, name, _, _ in _FIGURES if not place.startswith("relay.")}
+    assert own <= there  # those of an overlay: tests/broker/test_relaying.py
 
 
 def test_names_are_as_the_ecosystem_has_them():
