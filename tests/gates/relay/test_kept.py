@@ -1,0 +1,145 @@
+"""What a node keeps for its neighbours: the newest parcels, found by their numbers."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.chained import CHAIN, chain_of, unsigned
+
+from triplewire.gates.relay.kept import Kept
+
+
+def test_parcels_are_found_by_their_numbers():
+    """All that have one of them, in order, whichever came first."""
+    kept = Kept(10_000, 60.0)
+    parcels = {first: unsigned(first, 2) for first in (5, 1, 9, 3)}
+    for parcel in parcels.values():
+        kept.add(parcel, 0.0)
+
+    assert kept.between(CHAIN, 4, 5) == [parcels[3], parcels[5]]
+    assert kept.between(CHAIN, 7, 8) == []
+    assert kept.between(CHAIN, 1, 100) == [parcels[1], parcels[3], parcels[5], parcels[9]]
+    assert kept.between(chain_of(1), 1, 100) == []
+    assert kept.heads() == {CHAIN: (1, 10)}
+
+
+def test_the_same_parcel_is_the_same_object():
+    """Nothing is copied to be sent again."""
+    kept = Kept(10_000, 60.0)
+    parcel = unsigned(1)
+    kept.add(parcel, 0.0)
+
+    assert kept.between(CHAIN, 1, 1)[0] is parcel
+
+
+def test_those_that_came_first_go():
+    """Over all chains together, where there are too many bytes; and each at its age."""
+    kept = Kept(300, 60.0)
+    for number in range(4):
+        kept.add(unsigned(number + 1, chain=chain_of(number % 2)), float(number))
+    assert (len(kept), kept.size) == (3, 300)
+    assert kept.heads() == {chain_of(0): (3, 3), chain_of(1): (2, 4)}
+
+    kept.expire(62.5)
+
+    assert kept.heads() == {chain_of(1): (4, 4)}
+    kept.expire(64.0)
+    assert (len(kept), kept.size, kept.heads()) == (0, 0, {})
+
+
+def test_what_is_too_large_is_not_kept():
+    """And pushes out nothing."""
+    kept = Kept(300, 60.0)
+    kept.add(unsigned(1), 0.0)
+    kept.add(unsigned(2, size=301), 0.0)
+
+    assert kept.heads() == {CHAIN: (1, 1)}
+
+
+def test_what_is_kept_already_is_not_kept_twice():
+    """Nor anything that overlaps with it."""
+    kept = Kept(10_000, 60.0)
+    kept.add(unsigned(3, 3), 0.0)
+    for first, count in ((3, 3), (1, 3), (5, 2), (4, 1), (1, 10)):
+        kept.add(unsigned(first, count), 0.0)
+
+    assert len(kept) == 1
+    assert kept.heads() == {CHAIN: (3, 5)}
+
+
+def test_heads_of_what_is_young():
+    """For who wants only so much of the past."""
+    kept = Kept(10_000, 60.0)
+    for number in range(10):
+        kept.add(unsigned(number + 1), float(number))
+    kept.add(unsigned(1, chain=chain_of(1)), 2.0)
+
+    assert kept.heads(since=7.0) == {CHAIN: (8, 10)}
+    assert kept.heads(since=2.0) == {CHAIN: (3, 10), chain_of(1): (1, 1)}
+    assert kept.heads(since=20.0) == {}
+
+
+def test_a_chain_can_be_forgotten():
+    """With its bytes."""
+    kept = Kept(10_000, 60.0)
+    for number in range(6):
+        kept.add(unsigned(number + 1, chain=chain_of(number % 2)), 0.0)
+
+    kept.forget(chain_of(0))
+    kept.forget(chain_of(7))
+
+    assert (len(kept), kept.size) == (3, 300)
+    assert kept.heads() == {chain_of(1): (2, 6)}
+
+
+class Naive:
+    """A list."""
+
+    def __init__(self, most_bytes, seconds):
+        self.most_bytes, self.seconds, self.entries = most_bytes, seconds, []
+
+    def add(self, parcel, now):
+        if len(parcel.data) <= self.most_bytes and not self.between(parcel.chain, parcel.first, parcel.last):
+            self.entries.append((now, parcel))
+        while self.entries and (
+            sum(len(each.data) for _, each in self.entries) > self.most_bytes
+            or self.entries[0][0] < now - self.seconds
+        ):
+            del self.entries[0]
+
+    def between(self, chain, first, last):
+        found = [
+            each
+            for _, each in self.entries
+            if each.chain == chain and each.first <= last and each.last >= first
+        ]
+        return sorted(found, key=lambda each: each.first)
+
+
+@settings(max_examples=300)
+@given(
+    st.integers(100, 1_000),
+    st.integers(1, 20),
+    st.lists(
+        st.tuples(
+            st.integers(0, 1), st.integers(1, 30), st.integers(1, 4), st.integers(50, 200), st.integers(0, 3)
+        ),
+        max_size=60,
+    ),
+)
+def test_as_a_list(most_bytes, seconds, parcels):
+    """In whatever order they come, and however large they are."""
+    kept, naive, now = Kept(most_bytes, seconds), Naive(most_bytes, seconds), 0.0
+    for which, first, count, size, pause in parcels:
+        now += pause
+        parcel = unsigned(first, count, chain_of(which), size)
+        kept.add(parcel, now)
+        naive.add(parcel, now)
+        assert len(kept) == len(naive.entries)
+        assert kept.size == sum(len(each.data) for _, each in naive.entries)
+        for number in range(2):
+            found = naive.between(chain_of(number), 1, 40)
+            assert kept.between(chain_of(number), 1, 40) == found
+            assert kept.between(chain_of(number), 10, 20) == naive.between(chain_of(number), 10, 20)
+            head = (found[0].first, found[-1].last) if found else None
+            assert kept.heads().get(chain_of(number)) == head
