@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -12,7 +13,7 @@ from triplewire.broker.wire.item_json import encode_lines
 from triplewire.broker.wire.items import encode_item
 
 from .cli_common import is_terminal
-from .cli_streams import checked_stream, say_gap, say_lost, stream_options, until_told
+from .cli_streams import checked_stream, checked_streams, say_gap, say_lost, stream_options, until_told
 from .prefixes import escaped
 from .streams.addresses import followed_url
 from .streams.consumer import AsyncStreamConsumer
@@ -59,9 +60,12 @@ def _filters(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> l
     help="What is printed of an item.",
 )
 @click.option("--count", type=click.IntRange(1), metavar="N", help="End after N items.")
+@click.option("--region", default="", help="Where we are: a tracker chooses a relay that is near.")
 @click.argument("stream_url", callback=checked_stream)
+@click.argument("others", metavar="[OTHER_URL]...", nargs=-1, callback=checked_streams)
 def consume(  # noqa: PLR0913 - one for each option
     stream_url: str,
+    others: tuple[str, ...],
     *,
     access: StreamAccess,
     last_seen: str | None,
@@ -70,17 +74,20 @@ def consume(  # noqa: PLR0913 - one for each option
     filter_here: bool,
     form: str,
     count: int | None,
+    region: str,
 ) -> None:
     """Follow a stream: print its items as they come.
 
-    A lost connection is opened again, and goes on behind the last item.  Of filters of one name any may pass, of
-    different names all must.  Ctrl-C (or SIGTERM) ends with 0.
+    The URL is a stream's, or a tracker's (/consume/NAME), which sends us to one of its relays.  A lost connection is
+    opened again, at another relay or one of the other URLs where that one is gone, and goes on behind the last item.  Of
+    filters of one name any may pass, of different names all must.  Ctrl-C (or SIGTERM) ends with 0.
     """
+    urls = [stream_url, *others]
     if filters and not filter_here:
-        stream_url = _with_parameters(stream_url, filters)
+        urls = [_with_parameters(url, filters) for url in urls]
     consumer = AsyncStreamConsumer(
-        stream_url,
-        settings=access.settings,
+        *urls,
+        settings=replace(access.settings, region=region),
         authorization=access.authorization,
         last_seen=last_seen,
         state=state,

@@ -53,7 +53,10 @@ class Dropped(ConnectionLost):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One HTTP request; `safe` tells that it can be repeated, `streamed` that its answer is read piece by piece."""
+    """One HTTP request; `safe` tells that it can be repeated, `streamed` that its answer is read piece by piece.
+
+    `head_s` is how long a connection, and the head of a streamed answer, are waited for; None for as long as ever.
+    """
 
     method: str
     url: str
@@ -62,6 +65,7 @@ class Call:
     body: bytes = field(default=b"", repr=False)
     safe: bool = False
     streamed: bool = False
+    head_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

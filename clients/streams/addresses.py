@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit, urlunsplit
 
 FOLLOWED = ("stream", "compressed", "priority")
+_TRACKED = re.compile(rf"/consume/[^/]+/(?:{'|'.join(FOLLOWED)})\Z")
 _KNOWN = {*FOLLOWED, "long-polling", "publish", "publish-cont"}
 
 
@@ -24,6 +26,11 @@ def published_url(url: str, access: str = "publish") -> str:
         ValueError: it is not an http or https URL of a stream.
     """
     return _with(url, access, ())
+
+
+def is_at_tracker(url: str) -> bool:
+    """Whether it is where a tracker sends consumers to a relay: /consume/NAME/compressed, below whatever prefix."""
+    return _TRACKED.search(urlsplit(url).path) is not None
 
 
 def _with(url: str, access: str, kept: tuple[str, ...]) -> str:

@@ -31,7 +31,7 @@ class _Consuming:
     def __init__(  # noqa: PLR0913 - all but one are keywords
         self,
         url: str,
-        *,
+        *others: str,
         settings: StreamSettings | None = None,
         authorization: Authorization | None = None,
         last_seen: str | None = None,
@@ -46,8 +46,9 @@ class _Consuming:
     ) -> None:
         self._settings = settings or StreamSettings()
         self._transport: Any = transport  # of the kind that the driver needs; for tests
+        access = "compressed" if compressed else "stream"
         self._following = Following(
-            followed_url(url, "compressed" if compressed else "stream"),
+            [followed_url(each, access) for each in (url, *others)],
             self._settings,
             told=Told(tuple(filters), on_gap, on_disconnect, on_reconnect, commands),
             rng=SystemRandom(),
@@ -85,7 +86,12 @@ class StreamConsumer(_Consuming):
 
     `url` is the stream's, or one that ends in `/compressed`, `/stream` or `/priority`.  `filters` are functions of an
     item, `state` is a file where it is kept which item was the last, `last_seen` its id where there is no such file.
-    With `commands`, `Event-Source-Started` and `Event-Source-Finished` are given like items.
+    With `commands`, `Event-Source-Started` and `Event-Source-Finished` are given like items, and so are the markers of
+    gaps that a relay tells of.
+
+    `url` can also be a tracker's, `http://tracker:8003/consume/events`, which sends us to a relay, and to another one when
+    that dies; `others` are asked where it does not answer.  Another relay has the items of different publishers in
+    another order: each is given once, and those of one publisher in order, all the same (`settings.overlap_s`).
 
     A lost or silent connection is opened again, after a while that grows with each attempt (`following.py` has what can
     be known of a gap, which `on_gap` is told).  Iterating raises BrokerRefused where the server answers 4xx,

@@ -6,6 +6,7 @@ The bodies are read raw: httpx's own decoding has no bound on what little bytes 
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 from contextlib import suppress
@@ -28,12 +29,19 @@ if TYPE_CHECKING:
     from .settings import StreamSettings
 
 _MOST_OF_AN_ERROR = 64 * 1024
+# A server that says how often it sends something at least, in seconds, is gone when so many times in turn it did not; a
+# busy one may be late.
+_SIGN_OF_LIFE = "triplewire-sign-of-life"
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_PROMISES = 3
+_LEAST_SILENCE_S = 5.0
 
 
 class FollowDriver:
     """Blocking: one connection at a time.  `transport` is for tests."""
 
     def __init__(self, settings: StreamSettings, transport: httpx.BaseTransport | None = None) -> None:
+        self._settings = settings
         self._http = httpx.Client(
             timeout=_timeout(settings), transport=transport, verify=tls_context(settings)
         )
@@ -95,7 +103,10 @@ class FollowDriver:
 
     def _open(self, call: Call) -> Reply:
         self._hang_up()
-        response = self._http.send(_request(self._http, call), stream=True)
+        request = _request(self._http, call)
+        response = self._http.send(request, stream=True)
+        if response.is_success:
+            _let_be_silent(request, response, self._settings)
         self._response = response
         # An empty chunk would look like the end.
         self._chunks = (chunk for chunk in response.iter_raw() if chunk)
@@ -114,6 +125,7 @@ class AsyncFollowDriver:
     """Under asyncio: one connection at a time.  `transport` is for tests."""
 
     def __init__(self, settings: StreamSettings, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._settings = settings
         self._http = httpx.AsyncClient(
             timeout=_timeout(settings), transport=transport, verify=tls_context(settings)
         )
@@ -164,7 +176,10 @@ class AsyncFollowDriver:
 
     async def _open(self, call: Call) -> Reply:
         await self._hang_up()
-        response = await self._http.send(_request(self._http, call), stream=True)
+        request = _request(self._http, call)
+        response = await self._http.send(request, stream=True)
+        if response.is_success:
+            _let_be_silent(request, response, self._settings)
         self._response, self._chunks = response, response.aiter_raw()
         body = b""
         while not response.is_success and len(body) < _MOST_OF_AN_ERROR and (data := await self._next()):
@@ -192,7 +207,19 @@ def _timeout(settings: StreamSettings) -> httpx.Timeout:
 def _request(http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
     url = httpx.URL(call.url)
     merged = url.copy_merge_params(call.params) if call.params else url
-    return http.build_request(call.method, merged, headers=dict(call.headers))
+    request = http.build_request(call.method, merged, headers=dict(call.headers))
+    if call.head_s is not None:
+        request.extensions["timeout"] = httpx.Timeout(call.head_s).as_dict()
+    return request
+
+
+def _let_be_silent(request: httpx.Request, response: httpx.Response, settings: StreamSettings) -> None:
+    """The head has come: from now on it is a stream.  httpcore looks into the request when it reads the body."""
+    promised = response.headers.get(_SIGN_OF_LIFE, "")
+    silence_s = settings.silence_s
+    if _SECONDS.fullmatch(promised):
+        silence_s = min(silence_s, max(_PROMISES * float(promised), _LEAST_SILENCE_S))
+    request.extensions["timeout"]["read"] = silence_s
 
 
 def _reply(response: httpx.Response, body: bytes) -> Reply:

@@ -10,7 +10,7 @@ from pathlib import Path
 from triplewire.broker.errors import ClientError
 from triplewire.clients.private_file import replace_file
 
-# Two ids and their names: what is larger is no file of ours.
+# Two ids, a URL and their names: what is larger is no file of ours.
 _LARGEST_BYTES = 64 * 1024
 
 
@@ -19,11 +19,13 @@ class LastSeen:
     """The ids of the last item and of the one before it, None where it is not known.
 
     With both, a server is asked for what comes after the one before: that the last comes again first is the proof
-    that its history reaches back so far.
+    that its history reaches back so far.  `relay` is the URL where it was had, where there are several: another relay
+    has the items of different publishers in another order.
     """
 
     last: str
     before: str | None = None
+    relay: str | None = None
 
 
 class LastSeenFile:
@@ -49,14 +51,17 @@ class LastSeenFile:
             return None
         try:
             document = json.loads(text)
-            last, before = document["last_seen"], document["before"]
-        except (ValueError, RecursionError, KeyError, TypeError):
-            last = before = 0
-        if not isinstance(last, str) or not (before is None or isinstance(before, str)):
+            last, before, relay = document["last_seen"], document["before"], document.get("relay")
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+            last = before = relay = 0
+        if not isinstance(last, str) or not all(isinstance(each, str | None) for each in (before, relay)):
             raise ClientError(f"{self.path}: expected the last item's id as a consumer keeps it")
-        return LastSeen(last, before)
+        return LastSeen(last, before, relay)
 
     def keep(self, seen: LastSeen) -> None:
         """Put it in the place of what is there."""
-        text = json.dumps({"last_seen": seen.last, "before": seen.before})
+        document = {"last_seen": seen.last, "before": seen.before}
+        if seen.relay is not None:
+            document["relay"] = seen.relay
+        text = json.dumps(document)
         replace_file(self.path, f"{text}\n", synced=False)

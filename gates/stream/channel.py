@@ -59,6 +59,7 @@ class Opened(NamedTuple):
     entries: tuple[Entry, ...]
     sent: int
     last: int
+    sign_of_life_s: float
 
 
 class Came(NamedTuple):
@@ -111,6 +112,7 @@ class Stats(NamedTuple):
     shed: int
     skipped: int
     lanes: int = 0
+    following: tuple[tuple[str, int], ...] = ()  # how many follow each stream that somebody follows
 
 
 class Received(NamedTuple):

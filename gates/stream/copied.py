@@ -30,10 +30,12 @@ class Copy:
         self.name = opened.name
         self.config = opened.config
         self.source_id = opened.source_id
+        self.sign_of_life_s = opened.sign_of_life_s
         self.history = History(opened.name, opened.config)
         self.history.add(opened.entries)
         self.sent = opened.sent
         self.closed = False
+        self.followers = 0
         self._last = max(opened.last, self.history.last)
         self._channel = channel
         self._asking = asking
@@ -53,6 +55,10 @@ class Copy:
     def when_closed(self, on_close: Callable[[], None]) -> Callable[[], None]:
         """See `Feed`."""
         return self._close_listeners.add(lambda _: on_close())
+
+    def followed(self, change: int) -> None:
+        """Told to the main process with what else there is to tell, every second."""
+        self.followers += change
 
     def took(self, seconds: float) -> None:
         """See `Feed`."""

@@ -56,6 +56,10 @@ class Feed(Protocol):
         """The number of the last item that has left in a batch; 0 before the first."""
 
     @property
+    def sign_of_life_s(self) -> float:
+        """Who follows is sent something at least this often, a sign of life where there is nothing else; 0: no promise."""
+
+    @property
     def closed(self) -> bool:
         """Whether it has ended: nothing comes any more, and nothing is taken."""
 
@@ -67,6 +71,9 @@ class Feed(Protocol):
 
     def when_closed(self, on_close: Callable[[], None]) -> Callable[[], None]:
         """Call `on_close` once, after the last batch, when the stream ends; returns what takes that back."""
+
+    def followed(self, change: int) -> None:
+        """So many more follow it, or fewer: consumers, long polls, and what in this process is fed by it."""
 
     def took(self, seconds: float) -> None:
         """Writing a batch to consumers took so long, in another process, say: the window adapts to the slowest."""

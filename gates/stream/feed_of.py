@@ -49,6 +49,11 @@ class FeedOf:
         return self._feed.sent
 
     @property
+    def sign_of_life_s(self) -> float:
+        """See `Feed`."""
+        return self._feed.sign_of_life_s
+
+    @property
     def closed(self) -> bool:
         """See `Feed`."""
         return self._feed.closed
@@ -64,6 +69,10 @@ class FeedOf:
     def when_closed(self, on_close: Callable[[], None]) -> Callable[[], None]:
         """See `Feed`."""
         return self._feed.when_closed(on_close)
+
+    def followed(self, change: int) -> None:
+        """See `Feed`."""
+        self._feed.followed(change)
 
     def took(self, seconds: float) -> None:
         """See `Feed`."""

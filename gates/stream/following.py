@@ -39,6 +39,7 @@ class Following:
             come.set()
 
         ends = [self._feed.listen_now(on_entries), self._feed.when_closed(come.set)]
+        self._feed.followed(1)
         try:
             while True:
                 come.clear()
@@ -49,6 +50,7 @@ class Following:
                     return
                 await come.wait()
         finally:
+            self._feed.followed(-1)
             for end in ends:
                 end()
 

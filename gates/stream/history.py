@@ -7,7 +7,7 @@ that it has seen can't miss what waits in the window.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from .entry import Entry
 
 _number = attrgetter("number")
+_taken_at = attrgetter("taken_at")
 # Newcomers of one moment ask for the same few replays; each can be as large as the history.
 _REPLAYS = 4
-# Signs of life are far apart: whoever saw one last, and comes back, saw one of the newest.
-_SIGNS = 16
+# Signs of life are far apart: whoever saw one last, and comes back, saw one of the newest.  In streams that other processes
+# have, too, one comes each ten seconds: these are of an hour and more.
+_SIGNS = 512
 
 
 class History:
@@ -44,7 +46,7 @@ class History:
         self._start = 0
         self._bytes = 0
         self._places: dict[str, int] = {}  # the numbers by the events' ids
-        self._signs: dict[str, int] = {}  # those of signs of life, which are not kept
+        self._signs: dict[str, Entry] = {}  # signs of life, which are not kept
         self._replays: dict[tuple[int, int], Batch] = {}
         self._last = 0
 
@@ -76,7 +78,8 @@ class History:
 
     def place(self, event_id: str) -> int | None:
         """The number of the item with this id, if it is kept, or of a sign of life: a client may have seen that last."""
-        return self._places.get(event_id) or self._signs.get(event_id)
+        sign = self._signs.get(event_id)
+        return self._places.get(event_id) if sign is None else sign.number
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -132,22 +135,58 @@ class History:
         return self.replay(event_id, limit, upto=upto).entries
 
     def replay(
-        self, event_id: str | None = None, limit: int | None = None, *, upto: int | None = None
+        self,
+        event_id: str | None = None,
+        limit: int | None = None,
+        *,
+        upto: int | None = None,
+        overlap_s: float = 0.0,
     ) -> Batch:
         """What came after the item `event_id`: everything where it is not kept (facts 1.4).
 
         Of that the newest `limit`.  Without an id the newest `limit` of everything, and without either nothing.  Only
         items up to the number `upto`.  All who ask for the same before another item comes get the same object, so that
         it is encoded once however many come back at the same moment.
+
+        With `overlap_s` it begins with what was taken so many seconds before that item.  Another relay of the stream has
+        the items of one publisher in the same order, and those of different ones not: what came behind the item there
+        can stand before it here.
         """
         if event_id is None and limit is None:
             return self._batch(0, 0)
         place = None if event_id is None else self.place(event_id)
+        if event_id is not None and place and overlap_s > 0:
+            begin, end = self._overlap(event_id, place, overlap_s)
+            place = self._entries[begin].number - 1 if begin < end else place
         return self._between(place or 0, upto, limit)
+
+    def covered_s(self, event_id: str, overlap_s: float) -> float | None:
+        """How much of `overlap_s` is kept before that item, in seconds; None where the item is not known."""
+        place = self.place(event_id)
+        if place is None:
+            return None
+        begin, end = self._overlap(event_id, place, overlap_s)
+        if self._start < begin or begin == end:
+            return overlap_s
+        return min(self._taken_at(event_id, end) - self._entries[begin].taken_at, overlap_s)
 
     def since(self, number: int, *, upto: int | None = None) -> Batch:
         """What came after the item with this number; where `first` is greater than the next, some of it is not kept."""
         return self._between(number, upto, None)
+
+    def _overlap(self, event_id: str, place: int, overlap_s: float) -> tuple[int, int]:
+        """Which entries, up to a known item, were taken at most so long before it: the first index, and the one behind.
+
+        By halving, as thousands can come back at a moment.  Where the clock was set back, that finds a place no later
+        than the last one behind which nothing is older: more is sent then, and never less.
+        """
+        end = bisect_right(self._entries, place, lo=self._start, key=_number)
+        oldest = self._taken_at(event_id, end) - overlap_s
+        return bisect_left(self._entries, oldest, lo=self._start, hi=end, key=_taken_at), end
+
+    def _taken_at(self, event_id: str, end: int) -> float:
+        sign = self._signs.get(event_id)
+        return (sign or self._entries[end - 1]).taken_at
 
     def _between(self, after: int, upto: int | None, limit: int | None) -> Batch:
         self.expire()
@@ -171,7 +210,7 @@ class History:
         return replay
 
     def _remember_sign(self, entry: Entry) -> None:
-        self._signs[entry.item.event_id] = entry.number
+        self._signs[entry.item.event_id] = entry
         if len(self._signs) > _SIGNS:
             del self._signs[next(iter(self._signs))]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from triplewire.broker.errors import (
     ShuttingDown,
 )
 from triplewire.broker.stream_checks import check_among, check_stream
+from triplewire.gates.relay.carrying import OverlayFeed
+from triplewire.gates.relay.places import Places
 
 from .feed_of import DerivedFeed
 from .feeding import StoredFeed
@@ -28,13 +30,14 @@ from .listeners import Listeners
 from .relay import Relay, followed
 from .sparql_source import SparqlSource, query_of
 from .stored_mark import StoredMark
-from .stream import open_stream
+from .stream import FOLDER, open_stream, silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from triplewire.broker.config import Config, StreamConfig
     from triplewire.broker.scheduler import Scheduler
+    from triplewire.gates.relay.carrying import Carrier
 
     from .feed import Feed
     from .feeding import Writes
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("triplewire.gates.stream")
 
-FOLDER = "streams"
 _AGAIN_S = 1.0
 _LAST_S = 5.0  # for what is still to be passed on or stored at the end
 # What reaches into the broker's machine, or would have to outlive the process.
@@ -55,6 +57,7 @@ class _Held:
     feed: Feed  # as consumers and publishers see it
     source: JoinedSource | SparqlSource | Relay | None = None
     stored: StoredFeed | None = None
+    overlay: OverlayFeed | None = None
     feeding: asyncio.Task[None] | None = None
     storing: asyncio.Task[None] | None = None
 
@@ -67,17 +70,21 @@ class Hub:
         self._config = config
         self._scheduler = scheduler
         self._writes = writes
+        self._carrier: Carrier | None = None
         self._held: dict[str, _Held] = {}
         self._changed: Listeners[None] = Listeners()
         self._closed = False
 
-    def open(self) -> None:
+    def open(self, carrier: Carrier | None = None) -> None:
         """Make them, each after those that it is made of, and begin to feed them.
+
+        `carrier` takes to other processes what is published into streams with `overlay`.
 
         Raises:
             ConfigError: a query, a filter or a URL in the settings can't be used.
             StoreError: what a stream keeps can't be read.
         """
+        self._carrier = carrier
         ahead = {name: stream for name, stream in self._config.streams.items() if stream.kind != "none"}
         while ahead:  # the settings were checked: there are no circles
             for name, stream in tuple(ahead.items()):
@@ -123,6 +130,11 @@ class Hub:
         del self._held[name], self.feeds[name]
         await _end(held)
         self._changed.tell(None)
+
+    async def leave(self) -> None:
+        """Go on without the others: what is published from now on is refused in streams with `overlay`."""
+        overlays = [held.overlay for held in self._held.values() if held.overlay is not None]
+        await asyncio.gather(*(overlay.close() for overlay in overlays))
 
     async def close(self) -> None:
         """End all: what waits leaves, what is to be stored is stored, then consumers are told."""
@@ -171,7 +183,7 @@ class Hub:
             folder = Path(self._config.store.data) / FOLDER
             folder.mkdir(parents=True, exist_ok=True)
         loop = asyncio.get_running_loop()
-        stream = open_stream(name, config, loop, folder=folder, silence_s=self._config.stream.silence_s)
+        stream = open_stream(name, config, loop, folder=folder, silence_s=silence_of(self._config, config))
         held = _Held(stream, stream if config.kind == "publish" else DerivedFeed(stream))
         into: Feed = stream
         if config.store_graph:
@@ -184,6 +196,15 @@ class Hub:
             held.storing = asyncio.create_task(_kept_up(held.stored.run, name))
             if config.kind == "publish":
                 held.feed = held.stored
+        if config.overlay:
+            assert self._carrier is not None  # checked: there are trackers
+            places = None
+            if folder is not None:
+                file, most = folder / f"{name}.places", self._config.relay.chains
+                places = Places(file, stream.source_id, stream.history.last, most)
+            held.feed = held.overlay = OverlayFeed(held.feed, self._carrier, places=places)
+            if held.stored is not None:
+                held.overlay.followed(1)  # by the store, as long as it is there
         held.source = begin(into)
         if held.source is not None:
             held.feeding = asyncio.create_task(_kept_up(held.source.run, name))
@@ -201,7 +222,7 @@ class Hub:
             return lambda into: SparqlSource(into, query, self._scheduler, limits)
         if config.kind in {"join", "filter"}:
             passing = passing_of(name, config, limits)
-            others = [self._held[other].stream for other in config.of]
+            others = [self._held[other].feed for other in config.of]
             return lambda into: JoinedSource(into, others, passing)
         if config.kind == "relay":
             followed(name, config)
@@ -225,6 +246,8 @@ async def _end(held: _Held) -> None:
     held.stream.close()
     if held.storing is not None:  # it ends by itself when it is done
         await asyncio.wait([held.storing], timeout=_LAST_S)
+    if held.overlay is not None:
+        await held.overlay.close()
     tasks = [task for task in (held.feeding, held.storing) if task is not None]
     for task in tasks:
         task.cancel()
@@ -246,6 +269,9 @@ def _told(held: _Held) -> dict[str, Any]:
             "store_failed": held.stored.failed,
             "store_behind": held.stored.behind,
         }
+    if held.overlay is not None:
+        told |= {"followers": held.overlay.followers, **asdict(held.overlay.counts)}
+        told["not_carried"] = held.overlay.behind
     if isinstance(held.source, JoinedSource):
         told["missed"] = held.source.missed
     elif held.source is not None:

@@ -52,12 +52,14 @@ class Polls:
     def wait(self, poll: Poll) -> None:
         """One more."""
         self._waiting[poll] = None
+        self.feed.followed(1)
         poll.connection.waiting = poll
 
     def remove(self, poll: Poll) -> None:
         """It waits no longer."""
         if poll in self._waiting:
             del self._waiting[poll]
+            self.feed.followed(-1)
             self._on_left(self)
 
     def expire(self, before: float) -> None:

@@ -78,6 +78,7 @@ class Readers:
         if not isinstance(fanout, Fanout):
             fanout = self._readers[feed, kind] = Fanout(feed, self._config, self._left, now=now)
         self.consumers += 1
+        feed.followed(1)
         if connection.place is not None:
             places = (*places, connection.place)
             connection.place = None
@@ -111,6 +112,7 @@ class Readers:
 
     def _left(self, fanout: Fanout, consumer: Consumer) -> None:
         self.consumers -= 1
+        fanout.feed.followed(-1)
         for place in self._places.pop(consumer, ()):
             place.give()
         self._lapses.drop(consumer)

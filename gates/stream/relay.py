@@ -12,20 +12,19 @@ import logging
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import ClientError, ConfigError
+from triplewire.broker.wire.gap_items import missing_of
 from triplewire.broker.wire.item_bodies import check_body
 from triplewire.broker.wire.items import ItemError
-from triplewire.clients.client_credentials import ClientCredentials
-from triplewire.clients.settings import ClientSettings
-from triplewire.clients.streams.addresses import followed_url, published_url
+from triplewire.clients.streams.addresses import followed_url, is_at_tracker, published_url
 from triplewire.clients.streams.consumer import AsyncStreamConsumer
 from triplewire.clients.streams.settings import StreamSettings
+from triplewire.gates.identity import tokens_at
 
 from .joined_source import published
 
 if TYPE_CHECKING:
     from triplewire.broker.config import PathsConfig, StreamConfig
     from triplewire.broker.wire.items import Item
-    from triplewire.clients.authorization import TokenSource
     from triplewire.clients.streams.following import Gap
 
     from .feed import Feed
@@ -34,6 +33,7 @@ log = logging.getLogger("triplewire.gates.stream")
 
 _AGAIN_FIRST_S = 0.2
 _AGAIN_LONGEST_S = 60.0
+_OVERLAP_S = 10.0
 
 
 def followed(name: str, config: StreamConfig) -> str:
@@ -44,9 +44,11 @@ def followed(name: str, config: StreamConfig) -> str:
     """
     try:
         # Whichever of the stream's URLs was given, what is followed is /priority
-        return followed_url(published_url(config.url, "priority"))
+        url = followed_url(published_url(config.url, "priority"))
     except ValueError as error:
         raise ConfigError(f"streams.{name}.url: {error}") from error
+    # A tracker sends us to any relay, after a restart as well; what is kept here already is dropped.
+    return f"{url}{'&' if '?' in url else '?'}overlap={_OVERLAP_S:g}" if is_at_tracker(url) else url
 
 
 class Relay:
@@ -59,7 +61,7 @@ class Relay:
         self._into = into
         self._url = followed(into.name, into.config)
         self._settings = StreamSettings(ca_file=into.config.ca or None, backoff_longest_s=5.0)
-        self._tokens = _tokens(into.config, paths)
+        self._tokens = tokens_at(into.config.login, into.config, paths)
 
     async def run(self) -> None:
         """Until the stream ends, whatever becomes of the other server."""
@@ -101,27 +103,17 @@ class Relay:
     def _last(self) -> str | None:
         newest = None
         for entry in self._into.history:
-            newest = entry
+            if missing_of(entry.item) is None:  # another relay may not have the marker
+                newest = entry
         return newest.item.event_id if newest is not None else None
 
     def _gap(self, gap: Gap) -> None:
         self.gaps += 1
-        log.warning("! %s may have missed items after %.60s", self._into.name, gap.last_seen)
+        if gap.missing is not None:
+            log.warning("! the relay that %s follows could not get %s", self._into.name, gap.missing)
+        else:
+            log.warning("! %s may have missed items after %.60s", self._into.name, gap.last_seen)
 
     def _connects(self) -> None:
         self.tries += 1
         self.trouble = ""
-
-
-def _tokens(config: StreamConfig, paths: PathsConfig) -> TokenSource | None:
-    """The identity of this broker at the other, whose HTTP port is at `login`."""
-    if not config.identity:
-        return None
-    base = config.login.rstrip("/")
-    return ClientCredentials(
-        config.identity,
-        f"{base}{paths.register}",
-        f"{base}{paths.token}",
-        file=config.credentials or None,
-        settings=ClientSettings(ca_file=config.ca or None),
-    )

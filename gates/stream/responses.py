@@ -52,6 +52,11 @@ def _stream_fields(media_type: str, deflate: bool, framed: bool) -> bytes:
     return "".join(f"{field}\r\n" for field in fields).encode() + _ALWAYS + b"\r\n"
 
 
+def with_field(head: bytes, name: str, value: str) -> bytes:
+    """A response's head with one more field."""
+    return head.removesuffix(b"\r\n") + f"{name}: {value}\r\n\r\n".encode("latin-1", "replace")
+
+
 def whole(  # noqa: PLR0913 - the parts of a response
     status: int,
     body: bytes = b"",

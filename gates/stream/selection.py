@@ -96,6 +96,11 @@ class Selection(FeedOf):
         return self._passed
 
     @property
+    def sign_of_life_s(self) -> float:
+        """None: where the stream is not silent it gives no sign of life, and what comes may not pass."""
+        return 0.0
+
+    @property
     def closed(self) -> bool:
         """Whether it, or the stream, has ended."""
         return self._ended or self._feed.closed

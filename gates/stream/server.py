@@ -34,7 +34,7 @@ from .readers import Readers
 from .requests import ACCESSES
 from .responses import failure, preflight, whole
 from .sockets import listening
-from .ways import way_of
+from .ways import head_of, way_of
 
 if TYPE_CHECKING:
     import socket
@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 
     # Feeds by what a URL's parameters choose of them.
     Select: TypeAlias = Callable[[Feed, tuple[tuple[str, str], ...]], Feed]
-    # The list of streams: its media type and its bytes, for a client that may follow these, by its Accept.
-    Directory: TypeAlias = Callable[[Access, StreamRequest], tuple[str, bytes]]
+    # The list of streams: its media type and its bytes, for a client that may follow these, by its Accept and
+    # the scheme (http, https) that it has come by.
+    Directory: TypeAlias = Callable[[Access, StreamRequest, str], tuple[str, bytes]]
 
 log = logging.getLogger("triplewire.gates.stream")
 
@@ -271,9 +272,7 @@ class StreamServer:
             return self._poll(connection, request, self._followed(request))
         way = way_of(request)
         if request.method == "HEAD":
-            request.past()
-            self._followed(request)
-            return way.head
+            return head_of(way, self._followed(request), request.past())
         client, address = access.client, connection.address
         if not self._accounts.counts(client, address):
             self._follow(connection, request, access, way)
@@ -295,14 +294,17 @@ class StreamServer:
             raise ClientGone
         self._readers.check()
         now = target.access == "priority"
+        way = way._replace(head=head_of(way, feed, past))
         consumer = self._readers.follow(connection, feed, way, past, now=now, places=places)
         self._lapses.hold(consumer, request.token(), access, target.stream)
 
     def _poll(self, connection: Connection, request: StreamRequest, feed: Feed) -> bytes | None:
         past = request.past()
-        batch = feed.history.replay(past.last_seen, past.limit)
+        batch = feed.history.replay(past.last_seen, past.limit, overlap_s=past.overlap_s or 0.0)
         json, gzip = request.takes_json, request.takes_gzip
         if len(batch) or request.non_blocking or request.method == "HEAD" or self._closing:
+            feed.followed(1)  # it is back soon, for what comes meanwhile
+            feed.followed(-1)
             return polled(
                 batch,
                 json=json,
@@ -318,7 +320,8 @@ class StreamServer:
     async def _list(self, directory: Directory, connection: Connection, request: StreamRequest) -> bytes:
         if request.method not in {"GET", "HEAD"}:
             raise MethodNotAllowed("the list of streams can be read only", allow=("GET", "HEAD"))
-        media_type, body = directory(await self._access(request), request)
+        scheme = "http" if connection.transport.get_extra_info("sslcontext") is None else "https"
+        media_type, body = directory(await self._access(request), request, scheme)
         headers = [("Vary", "Accept"), ("Cache-Control", "no-cache")]
         head_only = request.method == "HEAD"
         return whole(200, body, media_type, headers, keep_alive=connection.may_stay, head_only=head_only)

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from triplewire.broker.config import StreamConfig
+    from triplewire.broker.config import Config, StreamConfig
     from triplewire.broker.wire.items import Item
 
+FOLDER = "streams"  # what is kept over a restart is there, under store.data
 _SILENCE_S = 300.0
 
 
@@ -82,6 +83,12 @@ class Stream:
         self._heard_at = loop.time()
         self._silence = loop.call_later(silence_s, self._break_silence) if silence_s else None
 
+    @property
+    def sign_of_life_s(self) -> float:
+        """See `Feed`: what comes when a sign of life is due may still wait for the end of the window."""
+        window_s = max(self.config.window_s, self.config.window_most_s)
+        return self._silence_s + window_s if self._silence_s else 0.0
+
     def listen(self, on_batch: Callable[[Batch], None]) -> Callable[[], None]:
         """Call `on_batch` once a window."""
         return self._batch_listeners.add(on_batch)
@@ -93,6 +100,9 @@ class Stream:
     def when_closed(self, on_close: Callable[[], None]) -> Callable[[], None]:
         """Call `on_close` once, when the stream ends."""
         return self._close_listeners.add(lambda _: on_close())
+
+    def followed(self, change: int) -> None:
+        """Whoever follows: it goes on."""
 
     def took(self, seconds: float) -> None:
         """Writing the last batch took so long where this process does not see it."""
@@ -232,6 +242,16 @@ class Stream:
 def timestamp(seconds: float) -> str:
     """The moment, in seconds since 1970, as items have it: RFC 3339 with milliseconds (facts 1.1)."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def silence_of(config: Config, stream: StreamConfig) -> float:
+    """After how long a silence a stream of these settings gives a sign of life, in seconds; 0: never.
+
+    Where other processes have it, too, it is sooner, so that consumers soon know that they had better go there.
+    """
+    everywhere_s = config.stream.silence_s
+    overlay_s = config.relay.sign_of_life_s if stream.overlay else 0.0
+    return min(everywhere_s or overlay_s, overlay_s or everywhere_s)
 
 
 def open_stream(

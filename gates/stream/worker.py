@@ -181,9 +181,9 @@ class Worker:
         self.channel.send(Ready())
         self._tell()
 
-    def _list(self, access: Access, request: StreamRequest) -> tuple[str, bytes]:
+    def _list(self, access: Access, request: StreamRequest, scheme: str) -> tuple[str, bytes]:
         access.need(Scope.SUBSCRIBE)
-        base = f"http://{request.headers.get('host', '')}"
+        base = f"{scheme}://{request.headers.get('host', '')}"
         body, media_type = self._directory.page(base, request.headers.get("accept", ""), access)
         return media_type, body
 
@@ -195,7 +195,8 @@ class Worker:
     def _tell(self) -> None:
         assert self._server is not None
         server = self._server
-        self.channel.send(Stats(server.consumers, server.shed, server.skipped, server.lanes))
+        following = tuple((name, feed.followers) for name, feed in self._feeds.items() if feed.followers)
+        self.channel.send(Stats(server.consumers, server.shed, server.skipped, server.lanes, following))
         asyncio.get_running_loop().call_later(_STATS_S, self._tell)
 
 

@@ -80,6 +80,7 @@ class Workers:
         self._held: list[socket.socket] = []
         self._workers: dict[int, WorkerProcess] = {}
         self._listening: dict[str, tuple[Feed, list[Callable[[], None]]]] = {}
+        self._following: dict[str, int] = {}  # how many follow, by stream, and one for the copies
         self._failures = [0] * config.workers
         self._starting: dict[int, asyncio.Task[None]] = {}
         self._unlisten: Callable[[], None] | None = None
@@ -246,11 +247,15 @@ class Workers:
             self._forget(name)
             self._tell(Closed(name))
 
+        # Their copies of what it keeps have to go on, whether somebody reads them or not.
+        feed.followed(1)
+        self._following[name] = 1
         ends = [feed.listen_now(came), feed.listen(left), feed.when_closed(closed)]
         self._listening[name] = (feed, ends)
 
     def _forget(self, name: str) -> None:
-        _, ends = self._listening.pop(name)
+        feed, ends = self._listening.pop(name)
+        feed.followed(-self._following.pop(name))
         for end in ends:
             end()
 
@@ -263,10 +268,23 @@ class Workers:
         for worker in tuple(self._workers.values()):
             worker.channel.write(data)
 
+    def _count(self) -> None:
+        """Let each feed know how many follow it at workers."""
+        counts = dict.fromkeys(self._listening, 1)
+        for worker in self._workers.values():
+            for name, followers in worker.stats.following:
+                if name in counts:
+                    counts[name] += followers
+        for name, count in counts.items():
+            if count != self._following[name]:
+                self._listening[name][0].followed(count - self._following[name])
+                self._following[name] = count
+
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S)
             self.refresh()
+            self._count()
             now = asyncio.get_running_loop().time()
             for worker in tuple(self._workers.values()):
                 why = "has ended" if worker.reap() else worker.trouble(now)
@@ -279,4 +297,5 @@ class Workers:
 def opened(name: str, feed: Feed) -> Opened:
     """The stream as a worker that begins must know it."""
     entries = tuple(feed.history)
-    return Opened(name, feed.config, feed.source_id, entries, feed.sent, feed.history.last)
+    last, sign_of_life_s = feed.history.last, feed.sign_of_life_s
+    return Opened(name, feed.config, feed.source_id, entries, feed.sent, last, sign_of_life_s)

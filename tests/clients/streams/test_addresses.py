@@ -1,6 +1,6 @@
 import pytest
 
-from triplewire.clients.streams.addresses import followed_url, published_url
+from triplewire.clients.streams.addresses import followed_url, is_at_tracker, published_url
 
 BASE = "http://h:1/events"
 
@@ -17,6 +17,7 @@ BASE = "http://h:1/events"
         (f"{BASE}/stream?source=a", f"{BASE}/stream?source=a", f"{BASE}/publish?source=a"),
         ("https://h/stream", "https://h/stream/compressed", "https://h/stream/publish"),
         ("http://h/a/b", "http://h/a/b/compressed", "http://h/a/b/publish"),
+        ("http://t/consume/events", "http://t/consume/events/compressed", "http://t/consume/events/publish"),
     ],
 )
 def test_any_url_of_a_stream_leads_to_the_others(given, read, written):
@@ -41,3 +42,23 @@ def test_what_is_no_stream_is_refused(url):
         followed_url(url)
     with pytest.raises(ValueError, match="like http"):
         published_url(url)
+
+
+@pytest.mark.parametrize(
+    ("path", "tracker"),
+    [
+        ("/consume/events/compressed", True),
+        ("/consume/events/priority?a=b", True),
+        ("/behind/a/proxy/consume/events/stream", True),
+        ("/consume/events", False),
+        ("/consume/compressed", False),
+        ("/events/compressed", False),
+        ("/consume/events/publish", False),
+        ("/not-consume/events/compressed", False),
+        ("/consume/events/compressed/more", False),
+        ("/events/compressed?x=/consume/events/compressed", False),
+    ],
+)
+def test_a_tracker_is_known_by_its_path(path, tracker):
+    """A stream may be called `consume`."""
+    assert is_at_tracker(f"https://h:1{path}") is tracker

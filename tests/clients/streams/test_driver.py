@@ -1,11 +1,15 @@
+import dataclasses
 import threading
 import time
 from itertools import chain
 
 import httpx
 import pytest
+from support.fake_stream import FakeStream
+from support.fake_tracker import FakeTracker
 
 from triplewire.broker.errors import ConnectionLost
+from triplewire.broker.wire.items import Item, encode_item
 from triplewire.clients.authorization import Authorize, Token
 from triplewire.clients.flows import Call, Wait
 from triplewire.clients.streams.driver import AsyncFollowDriver, FollowDriver
@@ -114,8 +118,6 @@ async def test_waits_and_tokens_are_done(runs):
 
 def test_silence_is_a_loss(stream, quick):
     """After the time that the settings have."""
-    import dataclasses
-
     settings = dataclasses.replace(quick, silence_s=0.05)
     call = Call("GET", f"{stream.url}/stream", streamed=True)
 
@@ -124,6 +126,53 @@ def test_silence_is_a_loss(stream, quick):
 
     with pytest.raises(ConnectionLost, match="no answer"):
         run(flow(), None, settings)
+
+
+async def test_the_head_of_an_answer_can_be_hurried(runs):
+    """And then the stream may be as silent as ever."""
+    with FakeTracker() as server, FakeStream() as stream:
+        server.speaks.clear()
+        began = time.monotonic()
+        with pytest.raises(ConnectionLost, match="no answer"):
+            await runs(steps(Call("GET", server.url, streamed=True, head_s=0.2)), None)
+        assert time.monotonic() - began < 5
+
+        def flow():
+            reply = yield Call("GET", f"{stream.url}/priority", streamed=True, head_s=0.2)
+            threading.Timer(0.6, stream.publish, [Item("e1", "s", "text/plain")]).start()
+            yield ((yield Read(reply)),)
+
+        assert await runs(flow(), None) == [encode_item(Item("e1", "s", "text/plain"))]
+
+
+@pytest.mark.parametrize(
+    ("promised", "silence_s", "waited_s"),
+    [
+        ("11", 900.0, 33.0),
+        ("0.5", 900.0, 5.0),
+        ("301", 900.0, 900.0),
+        ("11", 20.0, 20.0),
+        ("1", 2.0, 2.0),
+        (None, 900.0, 900.0),
+        ("soon", 900.0, 900.0),
+        ("-1", 900.0, 900.0),
+        ("nan", 900.0, 900.0),
+        ("1e3", 900.0, 900.0),
+        ("9" * 400, 900.0, 900.0),
+    ],
+)
+async def test_who_promises_signs_of_life_is_waited_for_less(runs, promised, silence_s, waited_s):
+    """Three times as long as it promises, five seconds at least, never longer than the settings have."""
+    seen = []
+
+    def answer(request):
+        seen.append(request)
+        headers = {} if promised is None else {"Triplewire-Sign-Of-Life": promised}
+        return httpx.Response(200, headers=headers, stream=Pieces(b"a"))
+
+    call = dataclasses.replace(CALL, head_s=5.0)
+    await runs(steps(call), httpx.MockTransport(answer), StreamSettings(silence_s=silence_s))
+    assert seen[0].extensions["timeout"]["read"] == waited_s
 
 
 @pytest.mark.parametrize("step", ["read", "wait"])

@@ -11,7 +11,7 @@ def test_what_is_kept_is_read(tmp_path):
     file = LastSeenFile(tmp_path / "seen")
 
     assert file.read() is None
-    for seen in (LastSeen("é \t"), LastSeen("b", "a")):
+    for seen in (LastSeen("é \t"), LastSeen("b", "a"), LastSeen("b", "a", "http://r/s/stream")):
         file.keep(seen)
         assert file.read() == seen
 
@@ -41,7 +41,16 @@ def test_a_file_that_can_not_be_replaced_stays_as_it_is(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "7", '{"last_seen": "a"}', '{"last_seen": 1, "before": null}', "\xff"]
+    "text",
+    [
+        "",
+        "[]",
+        "7",
+        '{"last_seen": "a"}',
+        '{"last_seen": 1, "before": null}',
+        '{"last_seen": "a", "before": null, "relay": 7}',
+        "\xff",
+    ],
 )
 def test_what_is_no_file_of_ours_is_refused(tmp_path, text):
     """Rather than begun anew: its owner may want it."""
@@ -50,3 +59,12 @@ def test_what_is_no_file_of_ours_is_refused(tmp_path, text):
 
     with pytest.raises(ClientError, match="last item's id"):
         LastSeenFile(path).read()
+
+
+def test_a_file_of_before_there_were_relays_is_read(tmp_path):
+    """And one server's has the same form still."""
+    path = tmp_path / "seen"
+    path.write_text('{"last_seen": "b", "before": "a"}\n')
+    assert LastSeenFile(path).read() == LastSeen("b", "a")
+    LastSeenFile(path).keep(LastSeen("b", "a"))
+    assert path.read_text() == '{"last_seen": "b", "before": "a"}\n'

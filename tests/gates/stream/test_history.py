@@ -57,6 +57,46 @@ def test_only_up_to_a_number():
     assert ids(history.after("e4", upto=3)) == []
 
 
+def test_an_overlap_begins_before_the_item():
+    """So many seconds; where that is unknown it is everything all the same, and a limit takes the newest."""
+    clock = Clock()
+    history = history_of(0, clock)
+    for number in range(1, 6):
+        history.add([Entry(number, item(f"e{number}"), clock.now)])
+        clock.now += 10.0
+    assert ids(history.replay("e4", overlap_s=0.0)) == ["e5"]
+    assert ids(history.replay("e4", overlap_s=9.0)) == ["e4", "e5"]
+    assert ids(history.replay("e4", overlap_s=10.0)) == ["e3", "e4", "e5"]
+    assert ids(history.replay("e4", overlap_s=1e9)) == ["e1", "e2", "e3", "e4", "e5"]
+    assert ids(history.replay("e4", 1, overlap_s=20.0)) == ["e5"]
+    assert ids(history.replay("e4", overlap_s=20.0, upto=4)) == ["e2", "e3", "e4"]
+    assert len(history.replay("none", overlap_s=1.0)) == 5
+
+
+def test_how_much_of_an_overlap_is_kept():
+    """All of it, where something older is; else as far as the oldest, and nothing where the item is unknown."""
+    clock = Clock()
+    history = history_of(0, clock, history_items=3)
+    for number in range(1, 6):
+        history.add([Entry(number, item(f"e{number}"), clock.now)])
+        clock.now += 10.0
+    assert history.covered_s("e4", 5.0) == 5.0
+    assert history.covered_s("e5", 60.0) == 20.0
+    assert history.covered_s("e3", 60.0) == 0.0
+    assert history.covered_s("e1", 60.0) is None
+
+
+def test_an_overlap_before_a_sign_of_life():
+    """Which has a time, and is not there."""
+    clock = Clock()
+    history = history_of(2, clock)
+    clock.now += 5.0
+    history.add([Entry(3, command_item(TEST_CONNECTION, "t"), clock.now), Entry(4, item("e4"), clock.now)])
+    assert ids(history.replay("t", overlap_s=4.0)) == ["e4"]
+    assert ids(history.replay("t", overlap_s=5.0)) == ["e1", "e2", "e4"]
+    assert history.covered_s("t", 4.0) == 4.0
+
+
 def test_what_came_after_a_number():
     """And whether something before it is not kept any more."""
     history = history_of(5, history_items=3)
@@ -128,11 +168,12 @@ def test_who_saw_a_sign_of_life_last_comes_back_there():
     history = history_of(2)
     history.add([Entry(3, command_item(TEST_CONNECTION, "t3"), 0.0), Entry(4, item("e4"), 0.0)])
     assert ids(history.after("t3")) == ["e4"]
-    for number in range(5, 105):
+    for number in range(5, 1005):
         history.add([Entry(number, command_item(TEST_CONNECTION, f"t{number}"), 0.0)])
-    assert ids(history.after("t104")) == []
+    assert ids(history.after("t1004")) == []
+    assert ids(history.after("t604")) == []
     assert ids(history.after("t3")) == ["e1", "e2", "e4"]
-    assert len(history._signs) < 20
+    assert len(history._signs) < 600
 
 
 def test_all_who_come_back_at_the_same_moment_share_a_replay():

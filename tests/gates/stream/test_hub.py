@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from support.carriers import FakeCarrier
 from support.scheduling import Running
 from support.stepped import item
 from support.streams import kept, until
@@ -26,7 +27,9 @@ from triplewire.broker.errors import (
     ShuttingDown,
 )
 from triplewire.broker.model import Update
-from triplewire.gates.stream.hub import FOLDER, Hub
+from triplewire.broker.overlay_config import RelayConfig
+from triplewire.gates.stream.hub import Hub
+from triplewire.gates.stream.stream import FOLDER
 
 
 @pytest.fixture
@@ -218,3 +221,64 @@ async def test_what_feeds_a_stream_is_begun_again(hub_of, monkeypatch):
     await until(lambda: not failing)
     await hub.feeds["events"].publish([item("e2")], "us")
     await until(lambda: kept(hub.feeds["copy"]) == ["e1", "e2"])
+
+
+@pytest.fixture
+async def carried(broker):
+    """A hub whose streams `news` and `more` are carried, `more` into the store, and its carrier."""
+    config = Config(
+        relay=RelayConfig(trackers=("http://127.0.0.1:9",)),
+        streams={
+            "news": StreamConfig(overlay=True),
+            "more": StreamConfig(overlay=True, store_graph="urn:g"),
+            "alone": StreamConfig(),
+        },
+    )
+    hub, carrier = Hub(config, broker.scheduler, broker.scheduler), FakeCarrier()
+    hub.open(carrier)
+    yield hub, carrier
+    await hub.close()
+
+
+async def test_a_stream_that_others_have_as_well(carried, broker):
+    """What is published here is carried; what comes is stored as well; what is stored is always followed."""
+    hub, carrier = carried
+    assert set(carrier.sinks) == {"news", "more"}
+    assert carrier.told == [("more", 1)]
+    assert [hub.feeds[name].sign_of_life_s for name in ("news", "more", "alone")] == [11, 11, 301]
+    await hub.feeds["more"].publish([item("mine")], "us")
+    await hub.feeds["alone"].publish([item("alone")], "us")
+    assert [each.event_id for each in carrier.carried] == ["mine"]
+    await carrier.sinks["more"].take([item("theirs", b"<urn:a> <urn:b> <urn:c> .")], "them")
+    await until(lambda: hub.health()["stored"] == 2)
+    assert len(hub.feeds["more"].history) == 2
+    told = hub.health()["of"]["more"]
+    assert (told["followers"], told["carried"], told["came"], told["not_carried"]) == (1, 1, 1, 0)
+    assert "carried" not in hub.health()["of"]["alone"]
+
+
+async def test_what_is_made_of_a_stream_follows_it(carried):
+    """As long as it is there."""
+    hub, carrier = carried
+    hub.add("both", StreamConfig(kind="join", of=("news", "alone")))
+    await until(lambda: ("news", 1) in carrier.told)
+    await carrier.sinks["news"].take([item("theirs")], "them")
+    await until(lambda: kept(hub.feeds["both"]) == ["theirs"])
+    await hub.remove("both")
+    assert carrier.told[-1] == ("news", 0)
+    hub.add("late", StreamConfig(overlay=True))
+    assert "late" in carrier.sinks
+    await hub.remove("late")
+    assert carrier.dropped == ["late"]
+
+
+async def test_a_hub_that_leaves_the_others_goes_on_alone(carried):
+    """Who follows is not sent away yet, who publishes is."""
+    hub, carrier = carried
+    await hub.leave()
+    assert sorted(carrier.dropped) == ["more", "news"]
+    with pytest.raises(ShuttingDown):
+        await hub.feeds["news"].publish([item("x")], "us")
+    assert not hub.feeds["news"].closed
+    await hub.close()
+    assert len(carrier.dropped) == 2

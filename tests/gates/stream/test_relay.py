@@ -7,12 +7,14 @@ import contextlib
 import time
 
 import pytest
+from support.fake_tracker import FakeTracker
 from support.stepped import item
 from support.streams import kept, opened, running, until
 
 from triplewire.broker.config import LimitsConfig, PathsConfig, StreamConfig, StreamGateConfig
 from triplewire.broker.errors import ConfigError
 from triplewire.broker.security.authority import Nobody
+from triplewire.broker.wire.gap_items import Missing, gap_item
 from triplewire.broker.wire.items import command_item
 from triplewire.gates.stream.relay import Relay, followed
 from triplewire.gates.stream.server import StreamServer
@@ -85,6 +87,35 @@ async def test_it_begins_behind_what_it_keeps():
         async with running(relay.run()):
             await until(lambda: len(here.history) == 3)
     assert kept(here) == ["e1", "e2", "e3"]
+
+
+async def test_a_marker_of_a_gap_goes_on_to_those_who_follow_here(caplog):
+    """It is told here, too; and is nothing to go on behind."""
+    there = opened("events")
+    async with served(there) as (url, server):
+        here, relay = relay_of(f"{url}/events")
+        async with running(relay.run()):
+            await until(lambda: server.consumers)
+            there.take([item("e1"), gap_item(Missing("00ff", "us", 3, 4), "there"), item("e2")], "us")
+            await until(lambda: len(here.history) == 3)
+    assert kept(here) == ["e1", "gap-00ff-3-4", "e2"]
+    assert relay.gaps == 1
+    assert "could not get Missing(chain='00ff', publisher='us', first=3, last=4)" in caplog.text
+
+
+async def test_by_a_tracker_it_begins_earlier():
+    """Also after a restart: what it keeps is dropped, and what came in another order is not lost."""
+    there = opened("events")
+    there.take([item("e0"), item("other"), item("e1")], "us")
+    async with served(there) as (url, _):
+        with FakeTracker({"r1": url}) as tracker:
+            here, relay = relay_of(f"{tracker.url}?source=src-1")
+            here.take([item("e0"), item("e1"), gap_item(Missing("00ff", "us", 3, 4), "there")], "us")
+            async with running(relay.run()):
+                await until(lambda: len(here.history) == 4)
+            assert tracker.asked[0] == {"source": "src-1", "overlap": "10", "last-seen": "e1"}
+    assert kept(here)[-1] == "other"
+    assert here.counts.duplicates == 1, "the last one is known to the consumer itself"
 
 
 async def test_relays_in_a_ring_come_to_rest():

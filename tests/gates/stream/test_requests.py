@@ -47,7 +47,23 @@ def test_other_paths_are_not_there(path):
 )
 def test_the_past(query, last_seen, limit):
     """As facts 1.4 have it: empty is absent."""
-    assert request(query=query).past() == (last_seen, limit)
+    assert request(query=query).past() == (last_seen, limit, None)
+
+
+@pytest.mark.parametrize(
+    ("overlap", "seconds"),
+    [("", None), ("0", 0.0), ("10", 10.0), ("2.5", 2.5), ("61", 60.0), ("9" * 9, 60.0)],
+)
+def test_an_overlap_is_seconds(overlap, seconds):
+    """A minute at most; empty is absent."""
+    assert request(query=f"last-seen=x&overlap={overlap}").past() == ("x", None, seconds)
+
+
+@pytest.mark.parametrize("overlap", ["-1", "x", "nan", "inf", "1e3", "1.", ".5", "٣", "1,5", "9" * 10])
+def test_an_overlap_that_is_no_number_is_told(overlap):
+    """Rather than items lost."""
+    with pytest.raises(MalformedRequest, match="overlap must be a number of seconds"):
+        request(query=f"overlap={overlap}").past()
 
 
 def test_a_browser_s_own_header_is_newer_than_its_url():
@@ -64,7 +80,7 @@ def test_a_limit_that_is_no_number_is_404(limit):
 
 def test_what_is_not_of_the_protocol_is_for_filters():
     """In their order, repeated ones too."""
-    asked = request(query="source=a&last-seen=1&source=b&non-blocking=1&event-type=T")
+    asked = request(query="source=a&last-seen=1&overlap=5&source=b&non-blocking=1&event-type=T")
     assert asked.conditions() == (("source", "a"), ("source", "b"), ("event-type", "T"))
     assert asked.non_blocking
     assert not request(query="non-blocking=0").non_blocking

@@ -17,7 +17,15 @@ from triplewire.broker.errors import (
     Unauthorized,
 )
 from triplewire.gates.stream.forms import ZTREAMY
-from triplewire.gates.stream.responses import chunk, failure, gzipped, preflight, stream_head, whole
+from triplewire.gates.stream.responses import (
+    chunk,
+    failure,
+    gzipped,
+    preflight,
+    stream_head,
+    whole,
+    with_field,
+)
 
 
 def parsed(response):
@@ -50,6 +58,14 @@ def test_the_head_of_a_stream():
         "X-Content-Type-Options": "nosniff",
     }
     assert "Transfer-Encoding" not in parsed(stream_head(ZTREAMY, deflate=False, framed=False))[1]
+
+
+def test_a_head_with_one_more_field():
+    """Behind the others."""
+    head = stream_head(ZTREAMY, deflate=False, framed=True)
+    status, headers, body = parsed(with_field(head, "X-One", "2"))
+    assert (status, headers.pop("X-One"), body) == (200, "2", b"")
+    assert headers == parsed(head)[1]
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,19 @@ async def test_all_workers_tell_all_items():
             assert consumer.nothing_more()
 
 
+async def test_a_feed_hears_how_many_follow_it_anywhere():
+    """And that the copies do, as long as there are workers."""
+    async with working() as port:
+        changes = [1]  # when they began
+        port.stream.followed = changes.append
+        clients = [await port.follow("/events/stream") for _ in range(6)]
+        await until(lambda: sum(changes) == 7)
+        for client in clients[:4]:
+            await client.close()
+        await until(lambda: sum(changes) == 3)
+    assert sum(changes) == 0
+
+
 async def test_a_worker_that_dies_is_replaced_and_nothing_is_lost():
     """Its consumers come back with what they saw last, those of the others notice nothing."""
     async with working() as port:
