@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import resource
-import signal
 import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -30,7 +28,7 @@ from triplewire.spu.analysis.analysis import analyse
 from triplewire.spu.analysis.foreign import analyse_foreign
 from triplewire.spu.explanation import explanation
 
-from . import meters
+from . import meters, programs
 from .admission import admission
 from .core import Core
 from .dataset.opening import open_dataset
@@ -39,7 +37,6 @@ from .errors import ConfigError, StoreError
 from .guard import check_query
 from .heap import give_back, settle
 from .journal.repair import repair as repair_journal
-from .logs import configure
 from .ports import http_ports, websocket_ports
 from .readers.pool import ReaderProcesses
 from .readers.sources import ForkedStore, OpenedStore
@@ -122,8 +119,14 @@ class Broker:
         """The application of the HTTP port."""
         config, paths = self.config, self.config.paths
         admission, authority = self.admission, self.admission.authority
+        routers = (*admission.routes, self.streams.routes())
         rest = application(
-            paths, self.health, self.metrics(), self.units, (*admission.routes, self.streams.routes())
+            paths,
+            self.health,
+            self.metrics(),
+            units=self.units,
+            streams=self.streams.origin,
+            routers=routers,
         )
         # The directory looks for itself at who asks: it is not for administrators alone
         open_paths = OPEN_PATHS | admission.open_paths | {Streams.PATH}
@@ -194,6 +197,8 @@ class Broker:
         if self.follower is not None:
             found["following"] = self.follower.health()
         found["streams"] = self.streams.health()
+        if (relaying := self.streams.relaying()) is not None:
+            found["relay"] = relaying
         return found
 
     def units(self) -> list[dict[str, Any]]:
@@ -311,10 +316,10 @@ async def running(config: Config) -> AsyncIterator[Running]:
         async with (
             websocket_ports(config, gate, tls) as websockets,
             broker.following(),
-            broker.streams.served(tls) as (stream_at, stream_tls_at),
+            broker.streams.served(tls) as streams_at,
             http_ports(config, broker.router(), websockets, tls, broker.quotas) as listening,
         ):
-            places = replace(listening, stream=stream_at, stream_tls=stream_tls_at)
+            places = replace(listening, **streams_at._asdict())
             async with _kept(store, config.journal):
                 yield Running(places, reread)
             await broker.close()
@@ -347,15 +352,10 @@ async def _every(seconds: float, due: Callable[[], bool], work: Callable[[], Non
 async def serve(config: Config) -> None:
     """Run until SIGTERM or SIGINT; says where it listens, then `ready`, on standard output."""
     give_back()
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop = programs.told_to_stop()
     async with running(config) as broker:
-        loop.add_signal_handler(signal.SIGHUP, broker.reread)
         settle()
-        for line in announcement(config, broker.listening):
-            print(line, flush=True)  # noqa: T201 - the start's own protocol
+        programs.announce(announcement(config, broker.listening), broker.reread)
         await stop.wait()
         log.info("= draining")
     log.info("= ended")
@@ -387,6 +387,11 @@ def announcement(config: Config, listening: Listening) -> list[str]:
         f"subscribe  ws://{listening.websocket}{paths.subscribe}   (events at http://{http}{paths.subscribe})",
         *secured,
         f"streams    {streams}   ({', '.join(names) or 'there are none'})",
+        *(
+            [f"links      {listening.links}   (trackers: {', '.join(config.relay.trackers)})"]
+            if listening.links
+            else []
+        ),
         f"data       {kept}",
         "ready",
     ]
@@ -400,22 +405,8 @@ def run(config: Config, *, repair: bool = False) -> None:
         JournalDamaged: what is kept can't be trusted, and `repair` was not asked for.
         OSError: a port can't be opened.
     """
-    configure(config.log.level, config.log.format)
-    for name in ("uvicorn", "httpx", "httpcore", "urllib3"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    programs.prepare(config.log)
     if repair and config.store.data:
         for finding in repair_journal(Path(config.store.data)).findings:
             log.warning("= repair: %s", finding)
-    with asyncio.Runner(loop_factory=_event_loop()) as runner:
-        runner.run(serve(config))
-
-
-def _event_loop() -> Any:
-    try:
-        import uvloop  # noqa: PLC0415 - not on every platform
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
+    programs.run(serve(config))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ConfigError
 from .jpar import endpoint_settings, engine_settings
+from .overlay_config import RelayConfig, TrackerConfig
 from .settings_checks import check
 
 if TYPE_CHECKING:
@@ -276,12 +277,13 @@ class StreamConfig:
 
     `kind` says which of the other settings mean something: `query`, `jsap`, `id`, `bindings` and the two lists of
     graphs to a subscription; `of` to a join and a filter; `only` and `python` to a filter; `url` and what follows it
-    to a relay; `store_graph` to all.  With `keep`, blank nodes get IRIs in the store (RDF 1.1 Concepts, 3.5), so that what
-    waited for it at a crash can be stored at the next start; without, that is lost.
+    to a relay; `overlay` to what is published; `store_graph` to all.  With `keep`, blank nodes get IRIs in the store
+    (RDF 1.1 Concepts, 3.5), so that what waited for it at a crash can be stored at the next start; without, that is lost.
     """
 
     kind: str = "publish"
     title: str = ""
+    overlay: bool = False
     source_id: str = ""
     window_s: float = 0.0
     window_most_s: float = 1.0
@@ -345,6 +347,8 @@ class Config:
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     stream: StreamGateConfig = field(default_factory=StreamGateConfig)
     streams: dict[str, StreamConfig] = field(default_factory=lambda: {"events": StreamConfig()})
+    tracker: TrackerConfig = field(default_factory=TrackerConfig)
+    relay: RelayConfig = field(default_factory=RelayConfig)
     log: LogConfig = field(default_factory=LogConfig)
     tracing: TracingConfig = field(default_factory=TracingConfig)
 

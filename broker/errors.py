@@ -14,6 +14,7 @@
         NotFound                 404
         MethodNotAllowed         405  allow
         NotAcceptable            406
+        Conflict                 409
         Gone                     410
         RequestTooLarge          413
         UnsupportedMediaType     415
@@ -136,6 +137,13 @@ class NotAcceptable(RequestError):
 
     code = "not_acceptable"
     status = 406
+
+
+class Conflict(RequestError):
+    """It does not go together with what is there now."""
+
+    code = "conflict"
+    status = 409
 
 
 class RequestTooLarge(RequestError):

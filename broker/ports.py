@@ -19,7 +19,7 @@ from triplewire.gates.stream.protocol import Connection
 from triplewire.gates.websocket.server import listen, upgraded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from websockets.asyncio.server import Server
 
@@ -33,11 +33,22 @@ if TYPE_CHECKING:
     from .config import Config
 
 _BACKLOG = 1024
+_UVICORN: dict[str, Any] = {
+    "lifespan": "off",
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+    "proxy_headers": False,
+    "timeout_graceful_shutdown": 3,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a running broker is reached; a host and port in each URL, "" where there is no such port."""
+    """Where a running broker is reached; a host and port in each URL, "" where there is no such port.
+
+    `links` is the URL where other nodes of the overlay reach it.
+    """
 
     http: str
     websocket: str
@@ -45,6 +56,7 @@ class Listening:
     wss: str = ""
     stream: str = ""
     stream_tls: str = ""
+    links: str = ""
 
 
 class _Uvicorn(uvicorn.Server):
@@ -129,14 +141,43 @@ async def http_ports(
         plain = stack.enter_context(_bound(config.http.host, config.http.port))
         secure = stack.enter_context(_bound(tls.config.host, tls.config.https_port)) if tls else None
         server = _Uvicorn(_uvicorn_config(config, router, websockets[0], quotas), tls, secure)
-        serving = asyncio.create_task(server.serve([plain]))
-        try:
-            while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
-                await asyncio.sleep(0.005)
+        async with _serving(server, [plain]):
             yield _listening(config, [plain, *([secure] if secure else [])], websockets)
-        finally:
-            server.end()
-            await serving
+
+
+@contextlib.asynccontextmanager
+async def tracker_port(
+    config: Config, application: Callable[..., Any], tls: Certificate | None, quotas: Quotas
+) -> AsyncIterator[str]:
+    """The port of a tracker, over TLS where there is a certificate, until the block ends; where it is, as a URL.
+
+    Raises:
+        OSError: it can't be opened.
+    """
+    host = config.tracker.host
+    bodies = Bodies(config.limits.bodies_bytes)
+    with contextlib.closing(_bound(host, config.tracker.port)) as bound:
+        settings = uvicorn.Config(
+            application,
+            http=connection_class(config.http, config.limits.sockets, bodies, quotas),
+            ws="none",
+            **_UVICORN,
+            timeout_keep_alive=config.http.keep_alive_s,  # type: ignore[arg-type]  # a float does as well
+        )
+        async with _serving(_Uvicorn(settings, tls, bound if tls else None), [] if tls else [bound]):
+            yield f"{'https' if tls else 'http'}://{_address(host, bound)}"
+
+
+@contextlib.asynccontextmanager
+async def _serving(server: _Uvicorn, sockets: list[socket.socket]) -> AsyncIterator[None]:
+    serving = asyncio.create_task(server.serve(sockets))
+    try:
+        while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.005)
+        yield
+    finally:
+        server.end()
+        await serving
 
 
 def _uvicorn_config(config: Config, router: Router, websockets: Server, quotas: Quotas) -> uvicorn.Config:
@@ -149,13 +190,8 @@ def _uvicorn_config(config: Config, router: Router, websockets: Server, quotas: 
         router,
         http=connection_class(config.http, config.limits.sockets, bodies, quotas),
         ws=websocket_side,  # type: ignore[arg-type]  # called as a class is
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
+        **_UVICORN,
         timeout_keep_alive=config.http.keep_alive_s,  # type: ignore[arg-type]  # a float does as well
-        timeout_graceful_shutdown=3,
     )
 
 

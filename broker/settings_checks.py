@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .config import Config, StoreConfig, TracingConfig
+    from .overlay_config import RelayConfig, TrackerConfig
 
 _AT_LEAST_ONE = (
     "scheduler.queue_size",
@@ -24,6 +26,19 @@ _AT_LEAST_ONE = (
     "stream.consumers",
     "stream.unread_bytes",
     "stream.item_bytes",
+    "tracker.sampled",
+    "tracker.nodes",
+    "tracker.streams",
+    "tracker.node_streams",
+    "tracker.status_bytes",
+    "tracker.statuses_per_s",
+    "tracker.figures_sources",
+    "relay.links",
+    "relay.parcel_bytes",
+    "relay.link_bytes",
+    "relay.sink_parcels",
+    "relay.chains",
+    "relay.gaps",
     "limits.sockets",
     "tracing.spans",
     "tracing.waiting",
@@ -43,6 +58,8 @@ _CHOICES = types.MappingProxyType(
         "security.algorithm": ("RS256", "ES256"),
         "security.token_while_valid": ("new", "same", "refuse"),
         "stream.unread": ("skip", "close"),
+        "tracker.choice": ("detour", "uniform"),
+        "tracker.unregistered": ("open", "refuse"),
         "log.format": ("text", "json"),
         "log.level": ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
     }
@@ -67,6 +84,9 @@ def check(config: Config) -> None:
     _check_network(config)
     _check_security(config)
     _check_tracing(config.tracing)
+    _check_tracker(config.tracker)
+    _check_relay(config.relay)
+    _check_reached(config)
     check_streams(config)
     if config.follow.url and (config.store.data or config.store.query_endpoint):
         raise ConfigError(
@@ -99,7 +119,15 @@ def _check_network(config: Config) -> None:
         "websocket.host": config.websocket.host,
         "stream.host": config.stream.host,
     }
-    hosts = {**plain, "tls.host": config.tls.host} if config.tls.certificate else plain
+    if config.tls.certificate:
+        hosts = {**plain, "tls.host": config.tls.host, "tracker.host": config.tracker.host}
+    else:
+        plain["tracker.host"] = config.tracker.host
+        hosts = plain
+    if config.relay.trackers:  # there is a port for links
+        hosts = {**hosts, "relay.host": config.relay.host}
+        if not config.tls.certificate:
+            plain["relay.host"] = config.relay.host
     for path, host in hosts.items():
         if host in _LOOPBACK:
             continue
@@ -138,6 +166,69 @@ def _check_tracing(tracing: TracingConfig) -> None:
         raise ConfigError(f"tracing.endpoint must be an http or https URL, not {tracing.endpoint!r:.200}")
     if tracing.sample > 1:
         raise ConfigError(f"tracing.sample is a part of all, from 0 to 1: {tracing.sample}")
+
+
+_DEGREES = range(2, 33)  # two are a ring, and who has many neighbours sends everything so many times
+
+
+def _check_tracker(tracker: TrackerConfig) -> None:
+    if tracker.degree not in _DEGREES:
+        raise ConfigError(f"tracker.degree must be 2 to 32, not {tracker.degree}")
+    if not 0 < tracker.heartbeat_s < tracker.silent_s:
+        raise ConfigError("tracker.heartbeat_s must be more than 0, and less than tracker.silent_s")
+    if tracker.collect_s and tracker.collect_s < tracker.heartbeat_s:
+        raise ConfigError("tracker.collect_s must be at least tracker.heartbeat_s, or 0")
+    if tracker.debounce_s > tracker.debounce_most_s:
+        raise ConfigError("tracker.debounce_s must not be more than tracker.debounce_most_s")
+    if tracker.ticket_s < 4 * tracker.heartbeat_s:
+        raise ConfigError("tracker.ticket_s must be at least four times tracker.heartbeat_s")
+    if not 0 < tracker.same_region_ms <= tracker.other_region_ms:
+        raise ConfigError(
+            "tracker.same_region_ms must be more than 0, and not more than tracker.other_region_ms"
+        )
+    if bool(tracker.identity) and not tracker.registry:
+        raise ConfigError("tracker.identity needs tracker.registry, where it is known")
+
+
+_ANY = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - nothing is bound here
+
+
+def _check_reached(config: Config) -> None:
+    """An address that stands for all of a machine's is none that others could go to."""
+    relay = config.relay
+    if not relay.trackers:
+        return
+    streams = ("tls.host", config.tls.host) if config.tls.certificate else ("stream.host", config.stream.host)
+    for (path, host), setting, given in (
+        (("relay.host", relay.host), "relay.links_at", relay.links_at),
+        (streams, "relay.streams_at", relay.streams_at),
+    ):
+        if host in _ANY and not given:
+            raise ConfigError(f"{setting} must say where others reach this machine, as {path} is {host!r}")
+
+
+_NODE = re.compile(r"[A-Za-z0-9_.-]{0,64}")
+
+
+def _check_relay(relay: RelayConfig) -> None:
+    for path, urls, schemes in (
+        ("relay.trackers", relay.trackers, ("http://", "https://")),
+        ("relay.links_at", (relay.links_at or "ws://",), ("ws://", "wss://")),
+        ("relay.streams_at", (relay.streams_at or "http://",), ("http://", "https://")),
+    ):
+        for url in urls:
+            if not url.startswith(schemes):
+                raise ConfigError(f"{path} must be {' or '.join(schemes)} and so on, not {url!r:.200}")
+    if not _NODE.fullmatch(relay.node):
+        raise ConfigError(
+            f"relay.node must be up to 64 letters, digits, '_', '-' and '.', not {relay.node!r:.80}"
+        )
+    if not 0 < relay.ping_s < relay.silent_s:
+        raise ConfigError("relay.ping_s must be more than 0, and less than relay.silent_s")
+    if not relay.dial_s:
+        raise ConfigError("relay.dial_s must be more than 0")
+    if bool(relay.login) != bool(relay.identity):
+        raise ConfigError("relay.login and relay.identity belong together")
 
 
 def _check_store(store: StoreConfig) -> None:

@@ -29,6 +29,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = types.MappingProxyType(
 )
 _OWN: Mapping[str, tuple[str, ...]] = types.MappingProxyType(
     {
+        "publish": ("overlay",),
         "subscription": ("query", "jsap", "id", "bindings", "default_graphs", "named_graphs"),
         "join": ("of",),
         "filter": ("of", "only", "python"),
@@ -36,6 +37,11 @@ _OWN: Mapping[str, tuple[str, ...]] = types.MappingProxyType(
     }
 )
 _LEVELS = range(1, 10)  # of zlib
+
+
+def is_stream_name(name: str) -> bool:
+    """Whether a stream can be called so: the name is part of URLs, and must be none of the broker's own paths."""
+    return _NAME.fullmatch(name) is not None and name not in _RESERVED
 
 
 def check_streams(config: Config) -> None:
@@ -54,6 +60,8 @@ def check_among(name: str, stream: StreamConfig, config: Config, others: Collect
     for other in stream.of:
         if other not in others:
             raise ConfigError(f"streams.{name}.of: there is no stream {other!r}")
+    if stream.overlay and not config.relay.trackers:
+        raise ConfigError(f"streams.{name}.overlay needs somebody who knows the others: relay.trackers")
     if stream.keep and not config.store.data:
         raise ConfigError(f"streams.{name}.keep needs a directory: store.data")
     if stream.store_graph and config.follow.url and config.follow.updates == "refuse":
@@ -63,7 +71,7 @@ def check_among(name: str, stream: StreamConfig, config: Config, others: Collect
 def check_stream(name: str, stream: StreamConfig) -> None:
     """Raises ConfigError where the settings of one stream do not go together."""
     path = f"streams.{name}"
-    if not _NAME.fullmatch(name) or name in _RESERVED:
+    if not is_stream_name(name):
         raise ConfigError(
             f"{path}: the name is part of URLs: letters, digits, '_', '-', '.', and none of the broker's"
         )

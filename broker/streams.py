@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from triplewire.gates.quotas import Quotas
-from triplewire.gates.stream.accounts import OwnAccounts
 from triplewire.gates.stream.administration import StreamAdministration, stream_routes
-from triplewire.gates.stream.directory import PATH, Directory
+from triplewire.gates.stream.directory import PATH
 from triplewire.gates.stream.hub import Hub
-from triplewire.gates.stream.selection import Selections
-from triplewire.gates.stream.server import StreamServer
-from triplewire.gates.stream.workers import Workers
 
-from .ports import stream_ports
-from .rights import Scope
+from .joining import Joining, StreamPlaces
+from .stream_port import StreamPort
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,16 +19,11 @@ if TYPE_CHECKING:
     from fastapi import APIRouter
 
     from triplewire.gates.stream.feeding import Writes
-    from triplewire.gates.stream.requests import StreamRequest
     from triplewire.gates.tls import Certificate
 
     from .config import Config
-    from .rights import Access
     from .scheduler import Scheduler
     from .security.authority import Authority
-
-
-_ANY = frozenset({"0.0.0.0", "[::]", ""})  # noqa: S104 - nothing is bound here
 
 
 class Streams:
@@ -51,82 +41,60 @@ class Streams:
     ) -> None:
         """`quotas`: those of all ports together; without any, those of the settings for the stream port alone."""
         self._config = config
+        self._authority = authority
         self._hub = Hub(config, scheduler, writes)
-        self._directory = Directory(self._hub.feeds)
-        self._selections = Selections(config.stream, config.limits)
-        self._at = ""
-        feeds, limits, settings = self._hub.feeds, config.limits, config.stream
-        quotas = quotas or Quotas(limits)
-        self._server = StreamServer(
-            feeds,
-            authority,
-            limits,
-            settings,
-            select=self._selections.of,
-            directory=self._listed,
-            accounts=OwnAccounts(quotas, limits),
-        )
-        self._workers: Workers | None = None
-        if settings.workers:
-            log = config.log
-            self._workers = Workers(feeds, authority, limits, settings, log.level, quotas, log.format)
-            self._hub.when_changed(self._workers.refresh)
+        self._port = StreamPort(config, self._hub.feeds, authority, quotas or Quotas(config.limits))
+        self._hub.when_changed(self._port.refresh)
+        self._joining: Joining | None = None
 
     @contextlib.asynccontextmanager
-    async def served(self, tls: Certificate | None) -> AsyncIterator[tuple[str, str]]:
+    async def served(self, tls: Certificate | None) -> AsyncIterator[StreamPlaces]:
         """The streams, and their ports, until the block ends; where those are.
 
         Raises:
-            ConfigError: a stream's query, filter or URL can't be used.
+            ConfigError: a stream's query, filter or URL can't be used, or what is told to trackers.
             StoreError: what a stream keeps can't be read.
             OSError: a port can't be opened.
             EngineError: a worker ended as it began.
         """
+        if self._config.relay.trackers:
+            self._joining = Joining(self._config, tls, self._authority, self._state)
         try:
-            self._hub.open()
-            async with stream_ports(self._config, self._server, self._workers, tls) as places:
-                self._at = places[0]
-                yield places
+            self._hub.open(self._joining.node if self._joining is not None else None)
+            async with self._port.served(tls) as (plain, secure):
+                links = "" if self._joining is None else await self._joining.begin(self._port.reached)
+                yield StreamPlaces(plain, secure, links)
         finally:
-            await self._hub.close()
+            await self._end()
 
     async def close(self) -> None:
         """End all streams: what waits leaves, and what is to be stored is stored."""
-        self._server.refuse()
-        if self._workers is not None:
-            self._workers.refuse()
+        self._port.refuse()
+        await self._end()
+
+    async def _end(self) -> None:
+        if self._joining is not None:
+            # Nobody is sent here any more before those who are here have to look for another.
+            await self._hub.leave()
+            await self._joining.end()
         await self._hub.close()
 
     def routes(self) -> APIRouter:
         """What is on the HTTP port: the directory, and streams made and ended by administrators."""
-        return stream_routes(StreamAdministration(self._hub, self._directory, self._place))
+        return stream_routes(StreamAdministration(self._hub, self._port.directory, self._port.origin))
+
+    def origin(self, hostname: str | None, scheme: str) -> str:
+        """Where the stream port is; see `StreamPort`."""
+        return self._port.origin(hostname, scheme)
 
     def health(self) -> dict[str, Any]:
         """What happens to streams, and who follows; of workers, as of a second ago."""
-        workers = self._workers
-        serving = [each for each in (self._server, workers) if each is not None]
-        return self._hub.health() | {
-            "consumers": sum(each.consumers for each in serving),
-            "shed": sum(each.shed for each in serving),
-            "skipped": sum(each.skipped for each in serving),
-            "lanes": sum(each.lanes for each in serving),
-            "selections": len(self._selections),
-            "workers": len(workers.pids) if workers is not None else 0,
-            "replaced": workers.replaced if workers is not None else 0,
-        }
+        return self._hub.health() | self._port.health()
 
-    def _listed(self, access: Access, request: StreamRequest) -> tuple[str, bytes]:
-        """The directory, as the stream port shows it."""
-        access.need(Scope.SUBSCRIBE)
-        hostname = urlsplit(f"//{request.headers.get('host', '')}").hostname
-        body, media_type = self._directory.page(
-            self._place(hostname), request.headers.get("accept", ""), access
-        )
-        return media_type, body
+    def _state(self) -> dict[str, Any]:
+        """For the port of links; the HTTP port tells of the broker as well."""
+        return {"status": "ok", "streams": self.health(), "relay": self.relaying()}
 
-    def _place(self, hostname: str | None) -> str:
-        """Where the stream port is, for one who calls this machine by that name."""
-        host, _, port = self._at.rpartition(":")
-        if host in _ANY and hostname:
-            host = f"[{hostname}]" if ":" in hostname else hostname
-        return f"http://{host}:{port}"
+    def relaying(self) -> dict[str, Any] | None:
+        """What happens between this process and the others that have its streams; None where there are no others."""
+        return self._joining.health() if self._joining is not None else None

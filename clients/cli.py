@@ -35,6 +35,7 @@ from .cli_relay import relay
 from .cli_serve import serve
 from .cli_subscribe import subscribe
 from .cli_top import top
+from .cli_tracker import tracker
 from .cli_update import update
 from .prefixes import escaped
 
@@ -55,6 +56,7 @@ for command in (
     publish,
     consume,
     relay,
+    tracker,
     load,
     history,
     register,

@@ -1,4 +1,4 @@
-"""`triplewire relay`: what comes in one stream is published to another."""
+"""`triplewire relay`: what comes in one stream is published to another; or streams are served together with others."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import cli_relay_overlay
+from .cli_relay_overlay import overlay_options
 from .cli_streams import checked_stream, say_gap, say_lost, stream_options, until_told
 from .streams import relaying
 from .streams.addresses import followed_url
@@ -13,6 +15,7 @@ from .streams.consumer import AsyncStreamConsumer
 from .streams.publisher import AsyncStreamPublisher
 
 if TYPE_CHECKING:
+    from .cli_relay_overlay import Overlay
     from .cli_streams import StreamAccess
     from .streams.settings import StreamSettings
 
@@ -22,16 +25,35 @@ if TYPE_CHECKING:
 @click.option(
     "--state",
     type=click.Path(dir_okay=False, writable=True),
-    help="A file where the last item's id is kept; begin behind it.",
+    help="With FROM_URL: a file where the last item's id is kept; begin behind it.",
 )
-@click.argument("from_url", callback=checked_stream)
-@click.argument("to_url", callback=checked_stream)
-def relay(from_url: str, to_url: str, *, access: StreamAccess, state: str | None) -> None:
-    """Publish to a stream what comes in another one, at once (from /priority), with its ids.
+@overlay_options
+@click.argument("from_url", required=False, callback=checked_stream)
+@click.argument("to_url", required=False, callback=checked_stream)
+def relay(
+    from_url: str | None, to_url: str | None, *, access: StreamAccess, state: str | None, overlay: Overlay
+) -> None:
+    """Publish to a stream what comes in another one, or serve streams together with others.
 
-    Items come before they are kept as the last, so none is lost; the servers pass over those that were there.  A token
-    is for both servers.  Ctrl-C (or SIGTERM) ends with 0.
+    With FROM_URL and TO_URL items go over at once (from /priority), with their ids.  They come before they are kept as
+    the last, so none is lost; the servers pass over those that were there.  A token is for both servers.
+
+    With --tracker and --stream this process has the streams of others, for consumers near here, and what is published
+    here goes to the others.  An --identity is known to the broker at --url, and shown to the trackers.
+
+    Ctrl-C (or SIGTERM) ends with 0.
     """
+    if from_url is None or to_url is None:
+        if from_url is not None or state is not None or not overlay:
+            raise click.UsageError("give FROM_URL and TO_URL, or --tracker and --stream")
+        cli_relay_overlay.run(overlay, access)
+    elif overlay:
+        raise click.UsageError("FROM_URL and TO_URL exclude the options of an overlay: --tracker and so on")
+    else:
+        _between(from_url, to_url, access, state)
+
+
+def _between(from_url: str, to_url: str, access: StreamAccess, state: str | None) -> None:
     settings = access.settings
     consumer = AsyncStreamConsumer(
         followed_url(from_url, "priority"),

@@ -7,9 +7,12 @@ import functools
 import signal
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+
+from triplewire.broker.wire.gap_items import ANY_CHAIN
 
 from .addresses import Addresses
 from .cli_common import DEFAULT_URL, Access, access_options, checked_url
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from .streams.following import Gap
 
 C = TypeVar("C", bound="Callable[..., object]")
+U = TypeVar("U", bound="str | None")
+_LAST_MOMENT: Final = 253_402_300_799  # the end of the year 9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +76,21 @@ def stream_options(command: C) -> C:
     return options
 
 
-def checked_stream(_: click.Context, __: click.Parameter, url: str) -> str:
-    """An argument's value, where it is a stream's URL."""
+def checked_stream(_: click.Context, __: click.Parameter, url: U) -> U:
+    """An argument's value, where it is a stream's URL, or was not given."""
     try:
-        published_url(url)
+        if url is not None:
+            published_url(url)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
     return url
+
+
+def checked_streams(
+    context: click.Context, parameter: click.Parameter, urls: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The same of several."""
+    return tuple(checked_stream(context, parameter, url) for url in urls)
 
 
 def until_told(work: Coroutine[Any, Any, None]) -> None:
@@ -101,8 +114,26 @@ def say_lost(error: ClientError | None) -> None:
     print(f"triplewire: {error or 'the stream has ended'}; connecting again", file=sys.stderr)
 
 
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(min(seconds, _LAST_MOMENT), UTC).isoformat()
+
+
 def say_gap(gap: Gap) -> None:
-    """That items may be missing."""
+    """That items may be missing, or surely are."""
+    if gap.missing is not None:
+        chain, publisher, first, last = gap.missing
+        if chain == ANY_CHAIN:
+            between = f"{_moment(first)} and {_moment(last)}"
+            print(f"triplewire: items may be missing that were published between {between}", file=sys.stderr)
+            return
+        count, of = last - first + 1, f" of {escaped(publisher)}" if publisher else ""
+        which = f"{first} to {last}" if first < last else str(first)
+        print(
+            f"triplewire: {count} {'items are' if count > 1 else 'item is'} missing: {which} of the chain"
+            f" {escaped(chain)}{of}",
+            file=sys.stderr,
+        )
+        return
     print(
         f"triplewire: items may be missing between {escaped(gap.last_seen)} and {escaped(gap.first.event_id)}",
         file=sys.stderr,

@@ -20,7 +20,13 @@ VOCABULARY = (
     "broker.tracing",
     "broker.wire",
 )
-SETTINGS = ("broker.config", "broker.jpar", "broker.settings_checks", "broker.stream_checks")
+SETTINGS = (
+    "broker.config",
+    "broker.overlay_config",
+    "broker.jpar",
+    "broker.settings_checks",
+    "broker.stream_checks",
+)
 # Changes to texts, and what is read out of them.
 TEXTS = ("broker.complexity", "broker.guard", "broker.prologues", "broker.remote", "broker.texts")
 # From an update's text to its exact change.
@@ -40,16 +46,41 @@ PLAN = (
 KEPT = ("broker.dataset", "broker.journal", "broker.readers")
 STORE = ("broker.store", "broker.endpoint", "broker.threads", *TEXTS, *PLAN, *KEPT, *SETTINGS)
 
+# What a tracker thinks with: who is linked with whom, and how far it is.
+OVERLAY = tuple(f"gates.relay.{name}" for name in ("delays", "exchanges", "graph", "paths", "topology"))
+
 # Longest prefix wins; each may import itself and what stands here.  Nobody imports broker.app but `serve`.
 ARROWS: dict[str, tuple[str, ...]] = {
     "broker.app": ("broker", "gates", "spu"),
     "broker.ports": ("broker.config", "gates"),
+    "broker.programs": ("broker.config", "broker.logs"),
+    "broker.relaying": (
+        *VOCABULARY,
+        "broker.config",
+        "broker.heap",
+        "broker.joining",
+        "broker.programs",
+        "broker.security",
+        "broker.stream_port",
+        "gates",
+    ),
+    "broker.tracker": (
+        "broker.config",
+        "broker.errors",
+        "broker.heap",
+        "broker.ports",
+        "broker.programs",
+        "gates",
+    ),
+    "broker.stream_port": ("broker.config", "broker.ports", "broker.rights", "broker.security", "gates"),
+    "broker.joining": (*VOCABULARY, "broker.config", "broker.security", "clients", "gates"),
     "broker.streams": (
         "broker.config",
-        "broker.ports",
+        "broker.joining",
         "broker.rights",
         "broker.scheduler",
         "broker.security",
+        "broker.stream_port",
         "gates",
     ),
     "broker.admission": ("broker.config", "broker.security", "gates"),
@@ -57,7 +88,8 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.rights": ("broker.errors", "broker.model"),
     "broker.security": (*VOCABULARY, "broker.config"),
     "broker.errors": (),
-    "broker.meters": (),
+    "broker.counters": (),
+    "broker.meters": ("broker.counters",),
     "broker.tokens": (),
     "broker.tracing": (),
     "broker.trace_export": ("broker.config", "broker.meters", "broker.tracing"),
@@ -65,8 +97,14 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "broker.names": ("broker.tokens",),
     "broker.wire": VOCABULARY,
     "broker.jpar": ("broker.errors",),
-    "broker.config": ("broker.errors", "broker.jpar", "broker.settings_checks"),
-    "broker.settings_checks": ("broker.errors", "broker.config", "broker.stream_checks"),
+    "broker.config": ("broker.errors", "broker.jpar", "broker.overlay_config", "broker.settings_checks"),
+    "broker.overlay_config": (),
+    "broker.settings_checks": (
+        "broker.errors",
+        "broker.config",
+        "broker.overlay_config",
+        "broker.stream_checks",
+    ),
     "broker.stream_checks": ("broker.errors", "broker.config"),
     **dict.fromkeys(TEXTS, (*VOCABULARY, *SETTINGS, *TEXTS)),
     **dict.fromkeys(PLAN, (*VOCABULARY, *SETTINGS, *TEXTS, *PLAN)),
@@ -115,6 +153,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "broker.answer",
         "broker.security",
     ),
+    "gates.identity": (*VOCABULARY, "clients", "broker.config"),
     "gates.journal": (
         *VOCABULARY,
         "clients",
@@ -124,6 +163,16 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "broker.security",
         *KEPT,
     ),
+    "gates.relay": (
+        *VOCABULARY,
+        "clients",
+        "gates",
+        "broker.config",
+        "broker.overlay_config",
+        "broker.security",
+        "broker.stream_checks",
+    ),
+    **dict.fromkeys(OVERLAY, OVERLAY),
     "gates.stream": (
         *VOCABULARY,
         "clients",
@@ -141,12 +190,15 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "jsap": VOCABULARY,
     "clients": (*VOCABULARY, "jsap"),
     "clients.cli_serve": (*VOCABULARY, "jsap", "broker.app", "broker.config"),
+    "clients.cli_relay_overlay": (*VOCABULARY, "clients", "broker.config", "broker.relaying"),
+    "clients.cli_tracker": ("broker.config", "broker.tracker"),
     "clients.cli_explain": (*VOCABULARY, "clients", "broker.config", "spu"),
     "clients.mcp.explaining": (*VOCABULARY, "clients", "broker.config", "spu"),
     "clients.cli_journal": (*VOCABULARY, "broker.journal"),
     "clients.cli_load": (*VOCABULARY, "jsap", "clients", "broker.dataset"),
     "clients.historic": (*VOCABULARY, "clients", "broker.dataset", "broker.journal"),
     "conf": (*VOCABULARY, "jsap", "clients"),
+    "conf.overlay": ("conf", "clients", "broker.config", "broker.relaying", "broker.tracker"),
 }
 ASYNCIO = (
     "broker.security",
@@ -158,7 +210,11 @@ ASYNCIO = (
     "broker.answer",
     "broker.app",
     "broker.ports",
+    "broker.programs",
+    "broker.relaying",
+    "broker.stream_port",
     "broker.streams",
+    "broker.tracker",
 )
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 

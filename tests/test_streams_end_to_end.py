@@ -303,9 +303,10 @@ def test_who_may_publish_and_follow(tmp_path):
                 else answer.status_code
             )
 
-        for client, url in ((None, f"{base}/streams"), (secured.http, "/streams")):
-            assert listed(display, client, url) == [f"{base}/alarms"]
-            assert listed(admin, client, url) == [f"{base}/alarms", f"{base}/events"]
+        over_tls = secured.running.streams_tls  # who asks over TLS is told where TLS is spoken
+        for client, url, at in ((None, f"{base}/streams", base), (secured.http, "/streams", over_tls)):
+            assert listed(display, client, url) == [f"{at}/alarms"]
+            assert listed(admin, client, url) == [f"{at}/alarms", f"{at}/events"]
             assert listed(sensor, client, url) == 403
             assert listed({}, client, url) == 401
 
@@ -359,7 +360,15 @@ def test_the_stream_port_over_tls(tmp_path):
         context = authority.context()
         assert publish(url, reading(1), verify=context).status_code == 200
         assert ids(kept(f"{running.streams}/events")) == ["e1"]
-        assert httpx.get(f"{running.streams_tls}/streams", verify=context).status_code == 200
+        for directory, place in (
+            (f"{running.streams_tls}/streams", running.streams_tls),
+            (f"{running.https}/streams", running.streams_tls),
+            (f"{running.http}/streams", running.streams),
+        ):
+            listed = httpx.get(directory, headers={"Accept": "application/ld+json"}, verify=context)
+            assert listed.json()["dcat:dataset"][0]["@id"] == f"{place}/events"
+        policy = httpx.get(running.https, verify=context).headers["content-security-policy"]
+        assert f"connect-src 'self' {running.streams_tls};" in policy
         with pytest.raises(httpx.ConnectError):
             publish(url, reading(2))
         assert running.stop() == 0

@@ -8,7 +8,6 @@ asked at every request, is a hash, a look-up and two comparisons.
 from __future__ import annotations
 
 import hashlib
-import logging
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from triplewire.broker.errors import ConfigError, Unauthorized
 from triplewire.broker.rights import Access
 
+from .audience import Audience
 from .jws import MOST_CHARS, Jws, refused
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .permissions import Permissions
     from .provider import Provider
     from .tokens import Tokens
-
-_log = logging.getLogger("triplewire.broker.security")
 
 _REALM = 'Bearer realm="triplewire"'
 
@@ -49,11 +47,14 @@ class _Known:
 
 
 class Guarded:
-    """See `Authority`; `most` tokens are remembered, those of a provider for as long as its keys are."""
+    """See `Authority`; `most` tokens are remembered, those of a provider for as long as its keys are.
+
+    Without `tokens` of its own, only the provider's are good.
+    """
 
     def __init__(  # noqa: PLR0913 - what it joins
         self,
-        tokens: Tokens,
+        tokens: Tokens | None,
         permissions: Permissions,
         revocations: Revocations,
         provider: Provider | None = None,
@@ -61,8 +62,10 @@ class Guarded:
         most: int = 10_000,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Raises ConfigError where the provider has the name of this broker."""
-        if provider is not None and provider.issuer == tokens.issuer:
+        """Raises ConfigError where the provider has the name of this broker, or nobody's tokens would be good."""
+        if provider is None and tokens is None:
+            raise ConfigError("security.provider: nobody makes tokens that are good here")
+        if provider is not None and tokens is not None and provider.issuer == tokens.issuer:
             raise ConfigError("security.issuer and security.provider must differ: whose token would it be?")
         self._tokens = tokens
         self._permissions = permissions
@@ -72,8 +75,7 @@ class Guarded:
         self._now = now
         self._generation = 0
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
-        self._listeners: dict[int, Callable[[], None]] = {}
-        self._listened = 0
+        self._audience = Audience("permissions and revocations")
 
     def known(self, token: str) -> Access | None:
         """See `Authority`."""
@@ -108,9 +110,11 @@ class Guarded:
         if self._provider is not None and jws.claims.get("iss") == self._provider.issuer:
             claims = await self._provider.judge(jws)
             ends = min(claims.expires, self._now() + self._provider.cache_s)
-        else:
+        elif self._tokens is not None:
             claims = self._tokens.judge(jws)
             ends = claims.expires
+        else:
+            raise refused("the token is another issuer's")
         return self._remember(token, claims, ends)
 
     def still(self, access: Access) -> Access | None:
@@ -123,23 +127,12 @@ class Guarded:
 
     def listen(self, changed: Callable[[], None]) -> Callable[[], None]:
         """See `Authority`."""
-        self._listened += 1
-        number = self._listened
-        self._listeners[number] = changed
-
-        def end() -> None:
-            self._listeners.pop(number, None)
-
-        return end
+        return self._audience.listen(changed)
 
     def changed(self) -> None:
         """Something was revoked, or permissions are others: nobody goes by what was worked out before, all are told."""
         self._generation += 1
-        for listener in tuple(self._listeners.values()):
-            try:
-                listener()
-            except Exception:  # noqa: BLE001 - the next one has to stop delivering, too
-                _log.exception("who listens for revocations failed")
+        self._audience.tell()
 
     def reread(self) -> bool:
         """Read the permissions again; whether they are now the file's.  See `Permissions.reread`."""
@@ -169,7 +162,7 @@ class Guarded:
         return self._revocations.is_revoked(claims.client, claims.jti, claims.issued_at)
 
     def _borne(self, claims: Claims) -> Borne:
-        provider = claims.issuer != self._tokens.issuer
+        provider = self._tokens is None or claims.issuer != self._tokens.issuer
         allowed, rights = self._permissions.of(claims.client, claims.groups, provider=provider)
         scopes = allowed if claims.scopes is None else allowed & claims.scopes
         return Borne(claims.client, scopes, rights, claims.expires, claims.issuer, claims.jti, claims)

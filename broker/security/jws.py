@@ -18,6 +18,8 @@ from jwt.utils import base64url_decode
 from triplewire.broker.errors import Unauthorized
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     from .signing_key import PublicKey
 
 MOST_CHARS = 8192  # a token; servers of HTTP take headers of this size, and hardly larger ones
@@ -76,7 +78,7 @@ class Jws:
         """As the header says; a name to look up among known keys, nothing else."""
         return self.header.get("kid")
 
-    def verify(self, key: PublicKey, algorithm: str) -> None:
+    def verify(self, key: PublicKey | Ed25519PublicKey, algorithm: str) -> None:
         """Raises Unauthorized where the header names another algorithm than the key's, or the signature is wrong."""
         if self.algorithm != algorithm:
             raise refused("the token is not signed by its key's algorithm")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from triplewire.clients.client_credentials import ClientCredentials
 from triplewire.clients.settings import ClientSettings
 from triplewire.clients.trust import tls_context
+from triplewire.gates.identity import tokens_at
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -39,18 +39,8 @@ class LeaderAuth(httpx.Auth):
 
 def leader_auth(config: FollowConfig, paths: PathsConfig) -> LeaderAuth | None:
     """The identity of `follow.identity` at the leader; None where none is set."""
-    if not config.identity:
-        return None
-    base = config.url.rstrip("/")
-    return LeaderAuth(
-        ClientCredentials(
-            config.identity,
-            f"{base}{paths.register}",
-            f"{base}{paths.token}",
-            file=config.credentials or None,
-            settings=_settings(config),
-        )
-    )
+    tokens = tokens_at(config.url, config, paths, _settings(config))
+    return LeaderAuth(tokens) if tokens is not None else None
 
 
 def leader_client(config: FollowConfig, timeout: httpx.Timeout, auth: LeaderAuth | None) -> httpx.AsyncClient:

@@ -50,6 +50,22 @@ def refusal(error: BrokerError) -> Response:
     return Response(body.encode("utf-8", "backslashreplace"), error.status, headers)
 
 
+def refused(log: logging.Logger, request: Request, error: BrokerError) -> Response:
+    """The same, and it is logged, not what was sent: an error of ours with its traceback."""
+    if isinstance(error, EngineError):
+        log.error("! %s %s", request.method, request.url.path, exc_info=error)
+    else:
+        log.info(
+            "%s %s %d %s: %.200s",
+            request.method,
+            request.url.path,
+            error.status,
+            error.code,
+            error.description,
+        )
+    return refusal(error)
+
+
 def answering(serve: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
     """What a path does, with its errors as answers.  Neither secrets nor tokens are logged: not what was sent."""
 
@@ -59,18 +75,7 @@ def answering(serve: Callable[[Request], Awaitable[Response]]) -> Callable[[Requ
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is there to read it
         except BrokerError as error:
-            if isinstance(error, EngineError):
-                log.exception("! %s %s", request.method, request.url.path)
-            else:
-                log.info(
-                    "%s %s %d %s: %.200s",
-                    request.method,
-                    request.url.path,
-                    error.status,
-                    error.code,
-                    error.description,
-                )
-            return refusal(error)
+            return refused(log, request, error)
         except Exception:
             log.exception("! %s %s", request.method, request.url.path)
             return refusal(EngineError("internal error"))

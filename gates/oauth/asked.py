@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
-from triplewire.broker.errors import (
-    DeadlineExceeded,
-    RequestError,
-    RequestTooLarge,
-    Unauthorized,
-    UnsupportedMediaType,
-)
+from triplewire.broker.errors import RequestError, Unauthorized
 from triplewire.broker.wire.media import essence
+from triplewire.gates.http.bodies import whole_body
 from triplewire.gates.http.request import FORM, Parameters
 
 if TYPE_CHECKING:
@@ -27,29 +21,8 @@ _CHALLENGE = 'Basic realm="triplewire", charset="UTF-8"'
 
 
 async def body_of(request: Request, timeout_s: float) -> bytes:
-    """The whole body.
-
-    Raises:
-        RequestTooLarge: it is over BODY_BYTES.
-        DeadlineExceeded: it did not come within `timeout_s`.
-        UnsupportedMediaType: it has a content coding.
-    """
-    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
-        raise UnsupportedMediaType("a content coding is not read here; send the body as it is")
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async with asyncio.timeout(timeout_s):
-            async for part in request.stream():
-                size += len(part)
-                if size > BODY_BYTES:
-                    raise RequestTooLarge(f"the body is over {BODY_BYTES} bytes")
-                parts.append(part)
-    except TimeoutError as error:
-        raise DeadlineExceeded(
-            f"the body did not arrive within {timeout_s} s (http.body_timeout_s)", code="request_timeout"
-        ) from error
-    return b"".join(parts)
+    """The whole body, of at most BODY_BYTES.  Raises as `whole_body` does."""
+    return await whole_body(request, BODY_BYTES, timeout_s)
 
 
 def is_form(request: Request) -> bool:

@@ -61,6 +61,7 @@ CODES = {
     "NotFound": ("not_found", 404),
     "MethodNotAllowed": ("method_not_allowed", 405),
     "NotAcceptable": ("not_acceptable", 406),
+    "Conflict": ("conflict", 409),
     "Gone": ("gone", 410),
     "RequestTooLarge": ("too_large", 413),
     "UnsupportedMediaType": ("unsupported_media_type", 415),

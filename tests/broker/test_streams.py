@@ -27,8 +27,8 @@ async def streams_of():
 async def test_they_are_there_until_the_block_ends(streams_of):
     """With their directory and their figures."""
     streams = streams_of(events=StreamConfig(title="What happens"))
-    async with streams.served(None) as (place, over_tls), httpx.AsyncClient() as client:
-        assert over_tls == ""
+    async with streams.served(None) as (place, over_tls, links), httpx.AsyncClient() as client:
+        assert over_tls == links == ""
         listed = await client.get(f"http://{place}/streams")
         (only,) = listed.json()["dcat:dataset"]
         assert (only["@id"], only["dct:title"]) == (f"http://{place}/events", "What happens")
@@ -46,19 +46,6 @@ async def test_they_are_there_until_the_block_ends(streams_of):
         with pytest.raises(httpx.ConnectError):
             await client.get(f"http://{place}/streams")
     assert streams.health()["count"] == 0
-
-
-async def test_where_all_addresses_are_listened_at_the_caller_s_name_is_told(streams_of):
-    """0.0.0.0 is no place to go to."""
-    streams = streams_of()
-    for at, hostname, place in (
-        ("0.0.0.0:7", "sensors.example", "http://sensors.example:7"),
-        ("[::]:7", "::1", "http://[::1]:7"),
-        ("0.0.0.0:7", None, "http://0.0.0.0:7"),
-        ("127.0.0.1:7", "sensors.example", "http://127.0.0.1:7"),
-    ):
-        streams._at = at
-        assert streams._place(hostname) == place
 
 
 async def test_a_stream_that_can_t_be_made_stops_the_start(streams_of):

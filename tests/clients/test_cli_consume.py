@@ -4,7 +4,9 @@ import signal
 import pytest
 from support.cli_running import running
 from support.fake_stream import FakeStream
+from support.fake_tracker import FakeTracker
 
+from triplewire.broker.wire.gap_items import ANY_CHAIN, Missing, gap_item
 from triplewire.broker.wire.items import Item, encode_item
 from triplewire.clients import cli
 
@@ -100,6 +102,46 @@ def test_a_gap_is_told(stream, tmp_path, capsysbinary):
 
     assert consume(stream, "--state", str(tmp_path / "seen"), "--count", "1") == 0
     assert capsysbinary.readouterr().err == b"triplewire: items may be missing between e2 and e7\n"
+
+
+def test_what_a_relay_could_not_get_is_told(stream, capsysbinary):
+    """And not printed as an item."""
+    lost = (
+        Missing("00ff", "client\x1b", 7, 9),
+        Missing("00ff", "", 12, 12),
+        Missing(ANY_CHAIN, "", 3600, 7200),
+    )
+    for missing in lost:
+        stream.publish(gap_item(missing, "s"))
+    stream.publish(item(1))
+
+    assert consume(stream, "--last-seen", "none", "--count", "1", "--format", "bodies") == 0
+    out, errors = capsysbinary.readouterr()
+    assert out == b"body 1\n"
+    assert errors.decode().splitlines() == [
+        "triplewire: 3 items are missing: 7 to 9 of the chain 00ff of client\\u001B",
+        "triplewire: 1 item is missing: 12 of the chain 00ff",
+        "triplewire: items may be missing that were published between"
+        " 1970-01-01T01:00:00+00:00 and 1970-01-01T02:00:00+00:00",
+    ]
+
+
+def test_a_tracker_is_asked_and_others_where_it_is_dead(stream, capsysbinary):
+    """It is told the region, the relay is not; filters go to all."""
+    stream.publish(item(1), item(2))
+    arguments = ["--last-seen", "none", "--count", "2", "--format", "bodies", "--region", "eu"]
+    with FakeTracker() as dead, FakeTracker({"r1": stream.url.removesuffix("/events")}) as tracker:
+        dead.close()
+        assert consume(stream, *arguments, "--filter", "source=s", dead.url, tracker.url) == 0
+        assert tracker.asked == [{"source": "s", "last-seen": "none", "region": "eu"}]
+    assert capsysbinary.readouterr().out == b"body 1\nbody 2\n"
+    assert stream.requests[0][1] == "/events/compressed?source=s&last-seen=none"
+
+
+def test_each_of_the_urls_is_looked_at(stream, capsys):
+    """Before anything is done."""
+    assert consume(stream, "nonsense") == 2
+    assert "a stream's URL is like" in capsys.readouterr().err
 
 
 def test_a_terminal_is_not_steered_by_what_is_printed(stream, capsys, monkeypatch):

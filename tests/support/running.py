@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
-import sys
-import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from .running_program import RunningProgram, started
 
 
 @dataclass
-class RunningBroker:
+class RunningBroker(RunningProgram):
     """`triplewire serve` on free ports; `http` is the base URL, `ws` the subscribe URL of the WebSocket port.
 
     `streams` is the base URL of the stream port.  `https`, `wss` and `streams_tls` are the same over TLS, "" without a
     certificate.
     """
 
-    process: subprocess.Popen[str]
     http: str
     ws: str
-    log_path: Path
-    lines: list[str] = field(default_factory=list)
     https: str = ""
     wss: str = ""
     streams: str = ""
@@ -34,83 +29,21 @@ class RunningBroker:
     @classmethod
     def start(cls, *arguments: str, env: dict[str, str] | None = None, memory: bool = True) -> RunningBroker:
         """Start it and wait for `ready`; raises RuntimeError with its output where it ends instead."""
-        log = tempfile.NamedTemporaryFile(  # noqa: SIM115 - it outlives this function
-            mode="w", suffix=".log", prefix="triplewire-", delete=False
-        )
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "triplewire.clients",
-            "serve",
-            "--http-port",
-            "0",
-            "--ws-port",
-            "0",
-            "--stream-port",
-            "0",
-            "--set",
-            "tls.stream_port=0",
-        ]
+        command = ["--http-port", "0", "--ws-port", "0", "--stream-port", "0", "--set", "tls.stream_port=0"]
         command += ["--memory", *arguments] if memory else [*arguments]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | (env or {})
-        )
-        log.close()
-        assert process.stdout is not None
-        lines: list[str] = []
-        for line in process.stdout:
-            lines.append(line.rstrip("\n"))
-            if lines[-1] == "ready":
-                break
-        else:
-            process.wait()
-            process.stdout.close()
-            message = f"the broker ended with {process.returncode}: {lines} {Path(log.name).read_text()}"
-            raise RuntimeError(message)
-        http = next(m.group() for line in lines if (m := re.search(r"http://[^/\s]+", line)))
-        ws = next(m.group() for line in lines if (m := re.search(r"ws://\S+", line)))
-        https, wss, streams, streams_tls = (
-            next((m.group(1) for line in lines if (m := re.search(pattern, line))), "")
+        found = started("serve", *command, env=env)
+        http, ws, https, wss, streams, streams_tls = (
+            next((m.group(1) for line in found.lines if (m := re.search(pattern, line))), "")
             for pattern in (
+                r"(http://[^/\s]+)",
+                r"(ws://\S+)",
                 r"^tls .*?(https://[^/\s]+)",
                 r"(wss://\S+)",
                 r"^streams .*?(http://[^/\s]+)",
                 r"^streams .*?(https://[^/\s]+)",
             )
         )
-        return cls(process, http, ws, Path(log.name), lines, https, wss, streams, streams_tls)
-
-    @property
-    def alive(self) -> bool:
-        return self.process.poll() is None
-
-    @property
-    def log(self) -> str:
-        return self.log_path.read_text(encoding="utf-8", errors="replace")
-
-    def stop(self, timeout: float = 15) -> int:
-        """SIGTERM, and its exit status."""
-        if self.alive:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            status = self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise
-        finally:
-            if self.process.stdout is not None:
-                self.process.stdout.close()
-        self.log_path.unlink(missing_ok=True)
-        return status
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-        self.log_path.unlink(missing_ok=True)
+        return cls(*found, http, ws, https, wss, streams, streams_tls)
 
 
 @dataclass

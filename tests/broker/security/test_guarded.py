@@ -209,3 +209,9 @@ async def test_a_look_up_costs_little(world):
     raw = token.encode()
     best = min(timeit.repeat(lambda: world.guarded.known(raw.decode()), number=2000, repeat=5)) / 2000
     assert best < 12e-6
+
+
+def test_somebodys_tokens_must_be_good(world):
+    """A judge that believes nobody is a mistake of the settings."""
+    with pytest.raises(ConfigError, match=r"security\.provider"):
+        Guarded(None, world.permissions, world.revoked)

@@ -1,0 +1,34 @@
+"""A chain of a stream, as one node knows it: whose it is, and how far it is here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .tickets import Certificate
+
+
+@dataclass(slots=True)
+class CertifiedChain:
+    """`newest` is its last item that is here, `told` the last that neighbours know to be here.
+
+    Until `fresh_until` it is taken to have begun just now; at `heard_at` something of it came last.
+    """
+
+    certificate: Certificate
+    message: bytes  # the certificate's
+    fresh_until: float
+    heard_at: float
+    newest: int = 0
+    told: int = 0
+    own: bool = False  # published here
+    disputed: bool = False  # a tracker has certified it to somebody else, too
+
+    def is_of(self, certificate: Certificate) -> bool:
+        """Whether that certificate is of the same node and key."""
+        return _signer(certificate) == _signer(self.certificate)
+
+
+def _signer(certificate: Certificate) -> tuple[str, bytes]:
+    return certificate.node, certificate.key.public_bytes_raw()

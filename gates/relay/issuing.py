@@ -1,0 +1,132 @@
+"""The tickets and certificates of one stream: made when they are wanted, made anew when half of their life is over.
+
+A chain belongs to who first had a certificate for it, by the node's key, until all of its certificates have expired: who
+could have one for another's chain could publish into it.  That holds over all streams of a tracker (see `ChainOwners`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from .tickets import LEEWAY_S, decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .chain_owners import ChainOwners
+    from .tickets import TrackerKey
+    from .tracker_counts import Counts
+
+_MOST_CHAINS = 64  # of one node, whose certificates have not expired: one that restarts all the time has many
+_MOST_CHAINS_OF_ALL = 100_000  # who is there has its own anew with each status
+
+
+class _Ticket(NamedTuple):
+    token: str
+    expires: float
+
+
+class _Chain(NamedTuple):
+    """Whose a chain is; `token` is its newest certificate, and what else it says."""
+
+    node: str
+    key: str
+    publisher: str
+    links_at: str
+    token: str
+    expires: float
+
+
+class Issuing:
+    """`wall` gives seconds since the epoch, by which what is signed expires `life_s` later."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of what is signed
+        self,
+        key: TrackerKey,
+        stream: str,
+        epoch: str,
+        life_s: float,
+        wall: Callable[[], float],
+        counts: Counts,
+        owners: ChainOwners,
+    ) -> None:
+        self._counts = counts
+        self._owners = owners
+        self._key = key
+        self._stream = stream
+        self._epoch = epoch
+        self._life_s = life_s
+        self._wall = wall
+        self._tickets: dict[tuple[str, str], _Ticket] = {}
+        self._chains: dict[str, _Chain] = {}  # in the order in which they expire
+        self._held: Counter[str] = Counter()
+
+    def ticket(self, a: str, b: str) -> str:
+        """For two neighbours; it lasts for at least half its life from now on."""
+        pair = (a, b) if a < b else (b, a)
+        now = self._wall()
+        known = self._tickets.get(pair)
+        if known is None or self._is_old(known.expires, now):
+            known = self._tickets[pair] = _Ticket(self.single(a, b), now + self._life_s)
+        return known.token
+
+    def single(self, a: str, b: str) -> str:
+        """One that is not remembered, for two who need not be neighbours."""
+        self._counts.signed += 1
+        return self._key.ticket(self._stream, a, b, self._epoch, self._wall() + self._life_s)
+
+    def let_go(self, a: str, b: str) -> None:
+        """These are no neighbours any more."""
+        self._tickets.pop((a, b) if a < b else (b, a), None)
+
+    def certificate(self, chain: str, key: str, publisher: str, node: str, links_at: str) -> str:
+        """Of a node's chain (hex) and key (base64url); "" where the chain is another's, or the node has too many."""
+        now = self._wall()
+        self._expire(now)
+        known = self._chains.get(chain)
+        if known is not None:
+            if (known.node, known.key) != (node, key):
+                return ""
+            is_same = (known.publisher, known.links_at) == (publisher, links_at)
+            if is_same and not self._is_old(known.expires, now):
+                return known.token
+            del self._chains[chain]
+        elif self._held[node] >= _MOST_CHAINS or not self._owners.may(chain, node, key, now):
+            return ""
+        else:
+            if len(self._chains) >= _MOST_CHAINS_OF_ALL:
+                self._forget(next(iter(self._chains)))
+            self._held[node] += 1
+        expires = now + self._life_s
+        self._owners.own(chain, node, key, expires + LEEWAY_S)
+        self._counts.signed += 1
+        token = self._key.certificate(
+            self._stream, bytes.fromhex(chain), decoded(key), publisher, node, links_at, expires
+        )
+        self._chains[chain] = _Chain(node, key, publisher, links_at, token, expires)
+        return token
+
+    def origin(self, chain: str) -> str | None:
+        """The node that a chain is of."""
+        known = self._chains.get(chain)
+        return known.node if known is not None else None
+
+    def _is_old(self, expires: float, now: float) -> bool:
+        # Also where the clock was set back: what is good for longer than it should be is made anew
+        return not now + self._life_s / 2 <= expires <= now + self._life_s
+
+    def _expire(self, now: float) -> None:
+        longest = now + self._life_s + LEEWAY_S
+        while self._chains:
+            chain, known = next(iter(self._chains.items()))
+            # One that is good for too long is of a clock that was ahead, and would hold up all behind it
+            if now < known.expires + LEEWAY_S and known.expires <= longest:
+                return
+            self._forget(chain)
+
+    def _forget(self, chain: str) -> None:
+        node = self._chains.pop(chain).node
+        self._held[node] -= 1
+        if not self._held[node]:
+            del self._held[node]

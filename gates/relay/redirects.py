@@ -1,0 +1,102 @@
+"""Which node a consumer is sent to: a near one that is not full, and never all of a crowd to the same one.
+
+What counts is the delay between the regions, and how full a node is, as if consumers waited in a queue there: next to
+nothing for a half empty one, and more than any distance for a full one.  Those that were sent to a node count as its
+consumers until its next status, or a crowd that comes within a second would be sent to one node.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterable, Sequence
+
+    from .judge import Judge
+    from .nodes import Node, Nodes
+    from .overlays import Overlays
+    from .tracker_counts import Counts
+
+_LOOKED_AT = 256  # nodes, of more: the best of so many is about as good as the best of all
+# A node that is half full is as good as one that is empty and so much farther off
+_HALF_FULL_MS = 20.0
+
+
+class Redirects:
+    """Among the nodes of a stream, and those that carry it."""
+
+    def __init__(
+        self, nodes: Nodes, overlays: Overlays, judge: Judge, rng: random.Random, counts: Counts
+    ) -> None:
+        self._nodes = nodes
+        self._overlays = overlays
+        self._judge = judge
+        self._rng = rng
+        self._counts = counts
+
+    def best(self, stream: str, region: str = "", avoid: Iterable[str] = ()) -> tuple[str, str] | None:
+        """Where a consumer of a stream should go: a node and the base URL of its stream port; None where there is none.
+
+        What is to be avoided is named by either.
+        """
+        avoided = {*avoid}
+        full: list[tuple[str, Node]] = []
+        for names_of in (self._overlays.members, self._nodes.carriers):
+            names = names_of(stream)
+            found = None
+            if len(names) > _LOOKED_AT:
+                found = self._best(stream, region, self._rng.sample(names, _LOOKED_AT), avoided)
+            found = found or self._best(stream, region, names, avoided)
+            if found is not None and found[1].load < 1.0:
+                return self._sent(*found)
+            full += [found] if found is not None else []
+        if full:
+            return self._sent(*min(full, key=lambda found: found[1].load))
+        self._counts.not_sent += 1
+        return None
+
+    def _best(
+        self, stream: str, region: str, names: Iterable[str], avoided: set[str]
+    ) -> tuple[str, Node] | None:
+        serving = self._serving(names, avoided)
+        for found in ranked(serving, lambda name: self._nodes.far_ms(region, name), self._rng):
+            # Whoever was let in may be so no longer, and who only would join was not judged yet
+            if not self._judge.refusal(stream, found[1].who):
+                return found
+        return None
+
+    def _serving(self, names: Iterable[str], avoided: set[str]) -> list[tuple[str, Node]]:
+        """Those of the nodes that have a stream port, and are not to be avoided."""
+        return [
+            (name, node)
+            for name in names
+            if name not in avoided
+            and (node := self._nodes.get(name)) is not None
+            and node.status.streams_at
+            and node.status.streams_at not in avoided
+        ]
+
+    def _sent(self, name: str, node: Node) -> tuple[str, str]:
+        node.sent += 1
+        self._counts.sent += 1
+        return name, node.status.streams_at
+
+
+def ranked(
+    nodes: Sequence[tuple[str, Node]], far_ms: Callable[[str], float], rng: random.Random
+) -> list[tuple[str, Node]]:
+    """The nodes, the best one first.  `far_ms` is the delay to a node of one's region."""
+    delays: dict[str, float] = {}  # by region: all in one are as far
+
+    def cost(found: tuple[str, Node]) -> tuple[float, float]:
+        name, node = found
+        region = node.status.region
+        if region not in delays:
+            delays[region] = far_ms(name)
+        load = node.load
+        if load >= 1.0:
+            return float("inf"), load
+        return delays[region] + _HALF_FULL_MS * load / (1.0 - load), rng.random()
+
+    return sorted(nodes, key=cost)

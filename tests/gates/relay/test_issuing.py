@@ -1,0 +1,135 @@
+"""Tickets and certificates are made when they are wanted, last long enough, and a chain is one node's alone."""
+
+from __future__ import annotations
+
+from triplewire.gates.relay.chain_owners import ChainOwners
+from triplewire.gates.relay.issuing import Issuing
+from triplewire.gates.relay.tickets import LEEWAY_S, TrackerKey, TrackerKeys
+from triplewire.gates.relay.tracker_counts import Counts
+
+LIFE_S = 300.0
+KEY, OTHER = "A" * 43, "B" * 42 + "A"
+
+
+class Clock:
+    now = 1_800_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def issuing():
+    clock = Clock()
+    key = TrackerKey.open(None, clock)
+    keys = TrackerKeys()
+    keys.add(key.jwks(), "http://t")
+    owners = ChainOwners(LIFE_S + LEEWAY_S)
+    return Issuing(key, "S", "epoch", LIFE_S, clock, Counts(), owners), clock, keys
+
+
+def certificate(issuer, chain="00" * 8, key=KEY, publisher="p", node="n"):
+    return issuer.certificate(chain, key, publisher, node, "ws://n/links")
+
+
+def test_both_ends_have_the_same_ticket():
+    """It is signed once."""
+    issuer, clock, keys = issuing()
+    token = issuer.ticket("a", "b")
+    assert issuer.ticket("b", "a") == token
+    assert issuer._counts.signed == 1
+    said = keys.ticket(token, clock.now)
+    assert (said.stream, said.nodes, said.epoch) == ("S", {"a", "b"}, "epoch")
+    assert said.expires == clock.now + LIFE_S
+
+
+def test_a_ticket_lasts_for_half_its_life_at_least():
+    """Whenever it is asked for."""
+    issuer, clock, keys = issuing()
+    for _ in range(50):
+        said = keys.ticket(issuer.ticket("a", "b"), clock.now)
+        assert LIFE_S / 2 <= said.expires - clock.now <= LIFE_S
+        clock.now += 17.0
+    assert issuer._counts.signed == 1 + 50 * 17 // 151
+
+
+def test_a_clock_that_was_set_back():
+    """What is good for longer than it should be is made anew."""
+    issuer, clock, keys = issuing()
+    issuer.ticket("a", "b")
+    clock.now -= 3600
+    assert keys.ticket(issuer.ticket("a", "b"), clock.now).expires == clock.now + LIFE_S
+
+
+def test_a_ticket_that_was_let_go_is_made_anew():
+    """And nothing is kept of those who are no neighbours."""
+    issuer, clock, _ = issuing()
+    first = issuer.ticket("a", "b")
+    issuer.let_go("b", "a")
+    clock.now += 1
+    assert issuer.ticket("a", "b") != first
+    issuer.let_go("x", "y")
+
+
+def test_a_certificate_is_made_anew_at_half_its_life_or_when_it_says_something_else():
+    """And else it is the same, so that nodes look at it once."""
+    issuer, clock, keys = issuing()
+    first = certificate(issuer)
+    assert certificate(issuer) == first
+    clock.now += 100
+    other = certificate(issuer, publisher="q")
+    assert keys.certificate(other, clock.now).publisher == "q"
+    clock.now += LIFE_S / 2 + 1
+    newer = certificate(issuer, publisher="q")
+    assert newer != other
+    assert keys.certificate(newer, clock.now).expires == clock.now + LIFE_S
+    assert issuer.origin("00" * 8) == "n"
+
+
+def test_nobody_has_a_certificate_of_anothers_chain():
+    """Until all that there are of it have expired, also for readers whose clock is late."""
+    issuer, clock, _ = issuing()
+    assert certificate(issuer)
+    assert certificate(issuer, node="m", key=OTHER) == ""
+    assert certificate(issuer, key=OTHER) == ""  # the same name, another process
+    clock.now += LIFE_S + LEEWAY_S - 1
+    assert certificate(issuer, node="m", key=OTHER) == ""
+    clock.now += 1
+    assert certificate(issuer, node="m", key=OTHER)
+    assert certificate(issuer) == ""
+
+
+def test_a_node_has_so_many_chains_at_a_time():
+    """Others are not held up by it."""
+    issuer, clock, _ = issuing()
+    for number in range(64):
+        assert certificate(issuer, chain=f"{number:016x}")
+    assert certificate(issuer, chain=f"{64:016x}") == ""
+    assert certificate(issuer, chain=f"{65:016x}", node="m", key=OTHER)
+    clock.now += LIFE_S + LEEWAY_S
+    assert certificate(issuer, chain=f"{64:016x}")
+    assert issuer.origin(f"{0:016x}") is None
+
+
+def test_a_clock_that_was_ahead_holds_up_no_chains():
+    """Chains that expire in a year, as it seemed, are let go of, so that who restarts has room for others."""
+    issuer, clock, _ = issuing()
+    clock.now += 365 * 86_400
+    for number in range(64):
+        assert certificate(issuer, chain=f"{number:016x}")
+    clock.now -= 365 * 86_400
+    assert certificate(issuer, chain=f"{64:016x}")
+    assert certificate(issuer, chain=f"{64:016x}")
+
+
+def test_the_chains_of_all_are_so_many_and_no_more(monkeypatch):
+    """Who comes under other names again and again displaces the oldest; who is there has its own anew."""
+    monkeypatch.setattr("triplewire.gates.relay.issuing._MOST_CHAINS_OF_ALL", 100)
+    issuer, _, _ = issuing()
+    assert certificate(issuer)
+    for number in range(1, 1000):
+        assert certificate(issuer, chain=f"{number:016x}", node=f"n{number}")
+        if number % 50 == 0:
+            assert certificate(issuer)
+            assert issuer.origin("00" * 8) == "n"
+    assert len(issuer._chains) <= 100
+    assert sum(issuer._held.values()) == len(issuer._chains)

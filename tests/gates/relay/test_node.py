@@ -1,0 +1,459 @@
+"""Single nodes among few: who is let in, what is refused, and what a slow sink does to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.overlay import STREAM, Overlay, Recorder, items, neighbours_of, tracker, until
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from triplewire.broker.errors import Forbidden, NotFound, Overloaded, ShuttingDown
+from triplewire.broker.overlay_config import RelayConfig
+from triplewire.gates.relay.links import NODE, SUBPROTOCOL
+from triplewire.gates.relay.messages import Certified, Heads, Join, Leave, Resent, Wanted, decode, encode
+from triplewire.gates.relay.node import Node
+from triplewire.gates.relay.parcels import seal
+from triplewire.gates.relay.statuses import Neighbour, StreamInstructions
+from triplewire.gates.relay.tickets import TrackerKey
+
+
+@pytest.fixture
+async def overlay():
+    """Three nodes, each of which is linked with both others."""
+    async with tracker() as url, Overlay(url) as three:
+        await three.grow(3)
+        yield three
+
+
+def trusting(overlay, name) -> TrackerKey:
+    """A tracker's key that this node trusts as it does its tracker's."""
+    key = TrackerKey(Ed25519PrivateKey.generate())
+    overlay.nodes[name]._tracked.keys.add(key.jwks(), "http://a-test")
+    return key
+
+
+class Stranger:
+    """A link of a node that does what it likes."""
+
+    def __init__(self, node, name, ticket):
+        self._connecting = connect(
+            node.links_at,
+            additional_headers={NODE: name, "Authorization": f"Bearer {ticket}"},
+            subprotocols=[SUBPROTOCOL],
+            max_size=None,
+        )
+        self.heard: list = []
+
+    async def __aenter__(self):
+        self.link = await self._connecting
+        self._task = asyncio.create_task(self._hear())
+        return self
+
+    async def __aexit__(self, *_):
+        await self.link.close()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _hear(self):
+        async for frame in self.link:
+            self.heard += decode(frame)
+
+    async def say(self, *messages):
+        for message in messages:
+            await self.link.send(encode(message))
+
+
+async def test_tickets_that_are_not_for_this_pair_are_refused(overlay):
+    """Another's, one for a stream that this node is not in, one that has ended, another tracker's, and none that is a ticket: 401, each counted."""
+    node = overlay.nodes["n00"]
+    key = trusting(overlay, "n00")
+    later, stranger = time.time() + 60, TrackerKey(Ed25519PrivateKey.generate())
+    certificate = key.certificate(STREAM, bytes(8), bytes(32), "", "x", "ws://x", later)
+    bad = [
+        key.ticket(STREAM, "x", "n01", "e", later),
+        key.ticket(STREAM, "n02", "n00", "e", later),
+        key.ticket("other", "x", "n00", "e", later),
+        key.ticket(STREAM, "x", "n00", "e", time.time() - 60),
+        stranger.ticket(STREAM, "x", "n00", "e", later),
+        certificate,
+        "no.ticket.atall",
+    ]
+    for ticket in bad:
+        with pytest.raises(InvalidStatus) as refused:
+            async with Stranger(node, "x", ticket):
+                pass
+        assert refused.value.response.status_code == 401
+    assert node.counted.links_refused == len(bad)
+
+
+async def test_a_newcomer_whom_nobody_instructed_gets_nothing_and_has_to_go(overlay):
+    """Its ticket is good: it waits for our own instructions, which do not come; the degree stays as it is."""
+    node = overlay.nodes["n00"]
+    ticket = trusting(overlay, "n00").ticket(STREAM, "x", "n00", "e", time.time() + 60)
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Join(STREAM, ticket))
+        await overlay.nodes["n01"].ready(STREAM)
+        await overlay.nodes["n01"].publish(STREAM, items(5))
+        await until(lambda: len(overlay.sinks["n00"].ids) == 5)
+        assert len(neighbours_of(node)) == 2
+        await until(lambda: stranger.heard == [Leave(STREAM)], 5)
+        await until(lambda: stranger.link.close_code == 1000, 8)
+    assert set(neighbours_of(node)) == {"n01", "n02"}
+
+
+async def test_a_ticket_for_one_stream_opens_no_other(overlay):
+    """A link may be there for one stream; what asks for another with the same ticket is told no."""
+    node = overlay.nodes["n00"]
+    node.carry("other", Recorder())
+    node.follow("other", 1)
+    ticket = trusting(overlay, "n00").ticket("other", "x", "n00", "e", time.time() + 60)
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Join(STREAM, ticket))
+        await until(lambda: stranger.heard == [Leave(STREAM)])
+        assert node.counted.links_refused == 1
+
+
+async def test_forged_parcels_go_nowhere(overlay):
+    """Of no chain, of a chain without a good certificate, and signed by another: counted, and nobody gets them."""
+    node = overlay.nodes["n00"]
+    await overlay.nodes["n01"].ready(STREAM)
+    await overlay.nodes["n01"].publish(STREAM, items(3, "true"))
+    await until(lambda: len(overlay.sinks["n00"].ids) == 3)
+    chain = overlay.nodes["n01"]._members[STREAM].own.name
+    mine = Ed25519PrivateKey.generate()
+    key = trusting(overlay, "n00")
+    later = time.time() + 60
+    ticket = key.ticket(STREAM, "x", "n00", "e", later)
+    public = mine.public_key().public_bytes_raw()
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Join(STREAM, ticket))
+        await stranger.say(seal(bytes(8), 1, items(1, "none"), mine))
+        await until(lambda: node.counted.uncertified == 1)
+        stolen = key.certificate(STREAM, chain, public, "somebody", "x", "ws://x:1/links", later + 1000)
+        liar = TrackerKey(Ed25519PrivateKey.generate())
+        made_up = liar.certificate(STREAM, b"12345678", public, "somebody", "x", "ws://x:1/links", later)
+        await stranger.say(Certified(stolen), Certified(made_up))
+        await until(lambda: node.counted.certificates_refused == 2)
+        await stranger.say(seal(chain, 4, items(1, "forged"), mine))
+        await until(lambda: node.counted.forged == 1)
+        await stranger.say(Resent(seal(chain, 4, items(1, "forged"), mine)))
+        await until(lambda: node.counted.forged == 2)
+        assert stranger.link.close_code is None  # by the other certificate it may be what it thinks is true
+    assert node.counted.forged == 2
+    # What was forged has not hidden the true one
+    await overlay.nodes["n01"].publish(STREAM, items(3, "true"))
+    await until(lambda: len(overlay.sinks["n00"].ids) == len(overlay.sinks["n02"].ids) == 6)
+    assert all(each.startswith("true") for each in overlay.sinks["n00"].ids + overlay.sinks["n02"].ids)
+    assert overlay.nodes["n02"].counted.forged == 0
+
+
+async def test_who_has_shown_no_ticket_is_given_nothing(overlay):
+    """A WANT for a stream that was not joined over this link is not answered."""
+    node = overlay.nodes["n00"]
+    await node.ready(STREAM)
+    await node.publish(STREAM, items(3))
+    chain = node._members[STREAM].own.name
+    node.carry("other", Recorder())
+    node.follow("other", 1)
+    ticket = trusting(overlay, "n00").ticket("other", "x", "n00", "e", time.time() + 60)
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Wanted(chain, 1, 3))
+        await until(lambda: node.counted.misfit == 1)
+        assert stranger.heard == []
+
+
+async def test_what_is_said_of_a_chain_waits_for_the_keys_of_its_certificate(overlay, monkeypatch):
+    """The signer's keys are asked for first, and what came behind the certificate keeps its place."""
+    node, later = overlay.nodes["n00"], time.time() + 60
+    newer, publisher = TrackerKey(Ed25519PrivateKey.generate()), Ed25519PrivateKey.generate().public_key()
+    chain = b"12345678"
+    token = newer.certificate(STREAM, chain, publisher.public_bytes_raw(), "", "x", "ws://x:1/links", later)
+
+    async def learn():
+        await asyncio.sleep(0.05)
+        node._tracked.keys.add(newer.jwks(), "http://another")
+
+    monkeypatch.setattr(node._unproven, "_learn", learn)
+    ticket = trusting(overlay, "n00").ticket(STREAM, "x", "n00", "e", later)
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Join(STREAM, ticket), Certified(token), Heads({chain: (3, 7)}))
+        heads = node._members[STREAM].forwarding._sequencer
+        await until(lambda: chain in heads._chains and heads._chains[chain].claims == {"x": (3, 7)}, 3)
+
+
+async def test_too_much_that_is_signed_by_nobody_knows_whom_ends_its_link_alone(overlay, monkeypatch):
+    """And those whose keys can't be had are refused."""
+    node, later = overlay.nodes["n00"], time.time() + 60
+
+    async def learn():
+        await asyncio.sleep(0.5)
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(node._unproven, "_learn", learn)
+    ticket = trusting(overlay, "n00").ticket(STREAM, "x", "n00", "e", later)
+    unknown = TrackerKey(Ed25519PrivateKey.generate()).ticket(STREAM, "x", "n00", "e", later)
+    async with Stranger(node, "x", ticket) as stranger:
+        with suppress(ConnectionClosed):
+            await stranger.say(*[Join(STREAM, unknown)] * 1_001)
+        await until(lambda: node._links.get("x") is None)
+    await until(lambda: not len(node._unproven))
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Join(STREAM, unknown))
+        await until(lambda: stranger.heard == [Leave(STREAM)])
+    assert len(neighbours_of(node)) == 2
+
+
+async def test_a_chain_whose_certificate_has_ended_is_refused_while_there_is_a_tracker(overlay):
+    """And counts on while there is none, as nobody can renew it then."""
+    node = overlay.nodes["n00"]
+    mine = Ed25519PrivateKey.generate()
+    key = trusting(overlay, "n00")
+    ticket = key.ticket(STREAM, "x", "n00", "e", time.time() + 60)
+    public = mine.public_key().public_bytes_raw()
+    token = key.certificate(STREAM, b"12345678", public, "", "x", "ws://x:1/links", time.time() + 60)
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Join(STREAM, ticket), Certified(token), seal(b"12345678", 1, items(1), mine))
+        await until(lambda: len(overlay.sinks["n00"].ids) == 1)
+        chain = node._members[STREAM].forwarding._chains[b"12345678"]
+        ended = time.time() - 100
+        object.__setattr__(chain.certificate, "expires", ended)
+        await stranger.say(seal(b"12345678", 2, items(1), mine))
+        await until(lambda: len(overlay.sinks["n00"].ids) == 2)
+        talk = node._tracked._talks[node._tracked._home]
+        talk.answering_since -= 100
+        await stranger.say(seal(b"12345678", 3, items(1), mine))
+        await until(lambda: node.counted.uncertified == 1)
+        assert len(overlay.sinks["n00"].ids) == 2
+
+
+async def test_instructions_that_are_old_are_ignored(overlay):
+    """A smaller counter of the same epoch, and an epoch of the tracker that is over."""
+    node = overlay.nodes["n00"]
+    member = node._members[STREAM]
+    epoch, counter = member._epoch, member._counter
+    before = set(neighbours_of(node))
+    ignored = node.counted.instructions_ignored
+    node.instructed(STREAM, epoch, StreamInstructions(counter - 1), None)
+    assert node.counted.instructions_ignored == ignored + 1
+    node.instructed("unknown", epoch, StreamInstructions(counter + 1), None)
+    await asyncio.sleep(0.05)
+    assert set(neighbours_of(node)) == before
+    assert (member._epoch, member._counter) == (epoch, counter)
+
+
+async def test_a_slow_sink_holds_up_nothing_but_itself():
+    """Its node forwards at once; when it takes again, it gets all that is kept, once and in order."""
+    async with tracker() as url, Overlay(url, sink_parcels=5) as overlay:
+        await overlay.grow(3)
+        slow = overlay.sinks["n01"]
+        slow.may_take = asyncio.Event()
+        await overlay.nodes["n00"].ready(STREAM)
+        some = items(200, "n00")
+        for item in some:
+            await overlay.nodes["n00"].publish(STREAM, [item])
+            await asyncio.sleep(0.006)
+        await until(lambda: len(overlay.sinks["n02"].ids) == 200)
+        assert slow.ids == []
+        assert overlay.nodes["n01"].counted.parcels > 20
+        assert len(overlay.nodes["n01"]._members[STREAM].forwarding._giving) <= 6
+        slow.may_take.set()
+        await until(lambda: len(slow.ids) == 200)
+        assert slow.ids == [item.event_id for item in some]
+        assert not slow.gaps
+
+
+async def test_what_a_slow_sink_was_too_slow_for_is_told_as_a_gap():
+    """Where nobody keeps it any more: the marker stands in its place, and it goes on behind it."""
+    async with tracker() as url, Overlay(url, sink_parcels=2, kept_bytes=3_000, gap_tries=2) as overlay:
+        await overlay.grow(2)
+        slow = overlay.sinks["n01"]
+        slow.may_take = asyncio.Event()
+        await overlay.nodes["n00"].ready(STREAM)
+        some = items(60, "n00")
+        for item in some:
+            await overlay.nodes["n00"].publish(STREAM, [item])
+            await asyncio.sleep(0.006)
+        await until(lambda: overlay.nodes["n01"].counted.items == 60)
+        slow.may_take.set()
+        await until(lambda: slow.ids and slow.ids[-1] == some[-1].event_id)
+        assert len(slow.gaps) == 1
+        _, first, last = slow.gaps[0]
+        ids = [item.event_id for item in some]
+        assert slow.ids == ids[: first - 1] + ids[last:]
+        assert overlay.nodes["n01"].counted.gaps == 1
+
+
+async def test_what_no_neighbour_has_is_asked_of_its_origin():
+    """A node that only the origin could help gets a ticket for one link with it."""
+    async with tracker(improve_s=100.0) as url, Overlay(url, gap_tries=5) as overlay:
+        await overlay.grow(8)
+        far = next(name for name in overlay.nodes if name not in neighbours_of(overlay.nodes["n00"]))
+        if far == "n00":
+            far = next(
+                name
+                for name in overlay.nodes
+                if name != "n00" and name not in neighbours_of(overlay.nodes["n00"])
+            )
+        # Nobody but the origin has it: all others dropped it
+        await overlay.nodes["n00"].ready(STREAM)
+        some = items(12, "n00")
+        await overlay.nodes["n00"].publish(STREAM, some[:4])
+        await until(lambda: len(overlay.sinks[far].ids) == 4)
+        overlay.networks["n00"].silent.update(overlay.nodes)
+        await overlay.nodes["n00"].publish(STREAM, some[4:8])
+        # The other parcels hide that the neighbours of the origin have not got these
+        overlay.networks["n00"].silent.clear()
+        for name in overlay.nodes:
+            if name not in {"n00", far}:
+                overlay.nodes[name]._members[STREAM].forwarding._sequencer.wants = lambda now: []  # noqa: ARG005
+        await overlay.nodes["n00"].publish(STREAM, some[8:])
+        await until(lambda: len(overlay.sinks[far].ids) == 12, 15, lambda: str(overlay.sinks[far].ids))
+        assert overlay.sinks[far].ids == [item.event_id for item in some]
+        assert overlay.nodes[far].counted.origins >= 1
+        await until(lambda: "n00" not in {link.peer for link in overlay.nodes[far]._links}, 10)
+
+
+async def test_items_that_come_together_share_parcels(overlay):
+    """The first of a quiet chain leaves at once, what follows it within parcel_s leaves together, in its order."""
+    node = overlay.nodes["n00"]
+    await node.ready(STREAM)
+    some = items(200, "n00")
+    await asyncio.gather(*(node.publish(STREAM, [item]) for item in some))
+    assert node.counted.published_items == 200
+    assert node.counted.published <= 5
+    await until(lambda: len(overlay.sinks["n01"].ids) == 200)
+    assert overlay.sinks["n01"].ids == [item.event_id for item in some]
+    many = items(100, "n00", size=3_000)
+    before = node.counted.published
+    await node.publish(STREAM, many)
+    assert node.counted.published - before == 300_000 // (64 * 1024) + 1
+    await until(lambda: len(overlay.sinks["n01"].ids) == 300)
+
+
+async def test_a_publisher_that_gives_up_loses_nothing(overlay):
+    """What it gave has its place, and leaves all the same."""
+    node = overlay.nodes["n00"]
+    await node.ready(STREAM)
+    await node.publish(STREAM, items(1, "first"))
+    task = asyncio.create_task(node.publish(STREAM, items(1, "second")))
+    await asyncio.sleep(0)
+    task.cancel()
+    await node.publish(STREAM, items(1, "third"))
+    await until(lambda: len(overlay.sinks["n01"].ids) == 3)
+
+
+async def test_without_a_tracker_nobody_is_told_that_it_was_published():
+    """Overloaded in time where none answers, NotFound for a stream that is not carried, ShuttingDown at the end."""
+    node = Node(RelayConfig(node="lonely", port=0, trackers=("http://127.0.0.1:9",), dial_s=0.3))
+    node.carry(STREAM, Recorder())
+    await node.start()
+    with pytest.raises(Overloaded, match="no tracker"):
+        await node.ready(STREAM)
+    with pytest.raises(Overloaded):
+        await node.publish(STREAM, items(1))
+    with pytest.raises(NotFound):
+        await node.ready("other")
+    await node.close()
+    with pytest.raises(ShuttingDown):
+        await node.ready(STREAM)
+    node.carry("more", Recorder())
+    node.follow(STREAM, 3)
+    await node.drop(STREAM)
+
+
+async def test_a_refusal_of_the_tracker_is_told(overlay):
+    """Where it lets the node not in, or not publish."""
+    node = overlay.nodes["n00"]
+    member = node._members[STREAM]
+    await node.ready(STREAM)
+    refused = StreamInstructions(member._counter + 1, refused="not for you")
+    node.instructed(STREAM, member._epoch, refused, None)
+    assert not neighbours_of(node)
+    with pytest.raises(Forbidden, match="not for you"):
+        await node.ready(STREAM)
+
+
+async def test_a_stream_that_is_dropped_is_left_at_once(overlay):
+    """Its neighbours go on without it, and the links end when no stream is shared over them."""
+    await overlay.nodes["n00"].drop(STREAM)
+    await until(lambda: "n00" not in neighbours_of(overlay.nodes["n01"]))
+    await until(lambda: overlay.nodes["n00"].health()["links"] == 0, 10)
+    await overlay.nodes["n00"].drop(STREAM)
+    assert overlay.nodes["n00"].status([]).carries == ()
+
+
+async def test_what_waits_leaves_before_a_stream_is_dropped(overlay):
+    """Its publisher is answered, and the others have it."""
+    one = overlay.nodes["n00"]
+    await one.ready(STREAM)
+    published = [asyncio.create_task(one.publish(STREAM, items(1))) for _ in range(3)]
+    await asyncio.sleep(0)
+    await one.drop(STREAM)
+    async with asyncio.timeout(2):
+        await asyncio.gather(*published)
+    await until(lambda: len(overlay.sinks["n01"].ids) == 3)
+
+
+async def test_what_is_published_behind_the_linger_time_comes_to_the_others(overlay):
+    """A store may have been slow: the stream has been left between `ready` and `publish`."""
+    late = await overlay.add("late", follows=False, linger_s=0.1)
+    await late.ready(STREAM)
+    await until(lambda: late.health()["members"] == 0)
+    await late.publish(STREAM, items(1))
+    await until(lambda: len(overlay.sinks["n01"].ids) == 1)
+
+
+async def test_what_is_published_at_once_comes_to_the_others_before_the_end(overlay):
+    """A process that publishes as soon as it can, and ends: the others have it though no link was there yet."""
+    short = await overlay.add("short", follows=False)
+    await short.ready(STREAM)
+    await short.publish(STREAM, items(2))
+    await short.drop(STREAM)
+    await short.close()
+    del overlay.nodes["short"]
+    await until(lambda: all(len(overlay.sinks[name].ids) == 2 for name in overlay.nodes))
+
+
+async def test_a_link_serves_all_streams_of_two_nodes(overlay):
+    """There is one for a pair, and a stream that ends does not end it while another is shared."""
+    for name in ("n00", "n01"):
+        overlay.nodes[name].carry("more", Recorder())
+        overlay.nodes[name].follow("more", 1)
+    links = overlay.nodes["n00"]._links
+    await until(lambda: "n01" in overlay.nodes["n00"]._members["more"].forwarding.neighbours)
+    assert len(links) == 2
+    link = links.get("n01")
+    await overlay.nodes["n00"].drop("more")
+    await asyncio.sleep(0.2)
+    assert links.get("n01") is link
+    assert "n01" in neighbours_of(overlay.nodes["n00"])
+
+
+async def test_an_address_that_is_wrong_is_told_as_missing(overlay):
+    """A neighbour who can't be reached is null in the status, and tried again while it is wanted."""
+    node = overlay.nodes["n00"]
+    member = node._members[STREAM]
+    wanted = (*member.wanted.values(), Neighbour("zz", "ws://127.0.0.1:9/links", "a.b.c"))
+    node.instructed(STREAM, member._epoch, StreamInstructions(member._counter + 1, wanted), None)
+    await until(lambda: member.status().neighbours.get("zz", 1) is None)
+    await until(lambda: node.counted.dials_failed >= 2)
+    node.instructed(STREAM, member._epoch, StreamInstructions(member._counter + 1, wanted[:2]), None)
+    await until(lambda: "zz" not in node._links._dialling)
+    assert "zz" not in member.status().neighbours
+
+
+async def test_a_neighbour_who_does_not_come_is_told_as_missing():
+    """Of two the smaller id dials; the other one waits for it, and says so when it has waited too long."""
+    async with tracker() as url, Overlay(url, dial_s=0.4) as overlay:
+        node = await overlay.add("n00")
+        member = node._members[STREAM]
+        await until(lambda: node.counted.instructions)
+        wanted = (Neighbour("a0", "ws://127.0.0.1:9/links", "a.b.c"),)
+        node.instructed(STREAM, member._epoch, StreamInstructions(member._counter + 1, wanted), None)
+        assert "a0" not in member.status().neighbours
+        await until(lambda: member.missed == {"a0"})
+        assert node.counted.dials_failed == 0

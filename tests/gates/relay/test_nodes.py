@@ -1,0 +1,235 @@
+"""Which nodes are alive, whose their names are, and how often they may speak."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.simulated_nodes import a_status
+
+from triplewire.broker.errors import Conflict, NotFound, TooManyRequests
+from triplewire.broker.overlay_config import TrackerConfig
+from triplewire.broker.rights import OPEN
+from triplewire.gates.relay.delays import Delays
+from triplewire.gates.relay.nodes import Nodes
+from triplewire.gates.relay.statuses import StreamStatus
+
+CONFIG = TrackerConfig(silent_s=8.0, gone_s=2.0, nodes=3, statuses_per_s=10.0)
+
+
+def nodes(**settings):
+    return Nodes(replace(CONFIG, **settings), Delays())
+
+
+def test_who_is_silent_is_gone():
+    """After silent_s without a status."""
+    found = nodes()
+    found.tell(a_status("a"), OPEN, 0.0)
+    found.tell(a_status("b"), OPEN, 5.0)
+    found.tell(a_status("a", number=2), OPEN, 6.0)
+    assert found.gone(12.9) == []
+    assert found.gone(13.0) == ["b"]
+    assert found.gone(14.0) == ["b", "a"]
+
+
+def test_who_listens_no_more_is_gone_soon():
+    """Unless it opens another stream of instructions, or has one still."""
+    found = nodes()
+    for name in ("a", "b", "c"):
+        found.tell(a_status(name), OPEN, 0.0)
+        found.listen(name, "i")
+    found.listen("c", "i")
+    for name in ("a", "b", "c"):
+        found.unlisten(found.get(name), 1.0)
+    found.listen("b", "i")
+    assert found.gone(2.9) == []
+    assert found.gone(3.0) == ["a"]
+
+
+def test_a_name_is_one_processs_as_long_as_that_is_alive():
+    """It is alive while it listens; before it has listened, until it is silent for too long."""
+    found = nodes()
+    found.tell(a_status("a", "1"), OPEN, 0.0)
+    with pytest.raises(Conflict, match="another process") as refused:
+        found.is_taken(a_status("a", "2"))
+    assert (refused.value.code, refused.value.status) == ("node_in_use", 409)
+    found.listen("a", "1")
+    with pytest.raises(Conflict):
+        found.is_taken(a_status("a", "2"))
+    with pytest.raises(Conflict):
+        found.listen("a", "2")
+    found.unlisten(found.get("a"), 1.0)
+    assert found.is_taken(a_status("a", "2"))
+    assert not found.is_taken(a_status("a", "1", number=5))
+    assert not found.is_taken(a_status("b", "2"))
+
+
+def test_a_process_that_moves_comes_anew():
+    """Others were told where it takes links, and by which key it signs."""
+    found = nodes()
+    found.tell(a_status("a"), OPEN, 0.0)
+    assert found.is_taken(a_status("a", links_at="ws://elsewhere/links"))
+    assert found.is_taken(a_status("a", key="B" * 43))
+
+
+def test_there_are_so_many_and_no_more():
+    """Those that are there may go on."""
+    found = nodes()
+    for name in ("a", "b", "c"):
+        assert not found.is_taken(a_status(name))
+        found.tell(a_status(name), OPEN, 0.0)
+    with pytest.raises(TooManyRequests, match=r"tracker\.nodes"):
+        found.is_taken(a_status("d"))
+    assert not found.is_taken(a_status("a"))
+    found.remove("b")
+    assert not found.is_taken(a_status("d"))
+
+
+def test_a_late_status_changes_nothing():
+    """One that came after a newer one of the same process; a node that does not count is always heard."""
+    found = nodes()
+    found.tell(a_status("a", number=7, region="eu"), OPEN, 0.0)
+    for number in (6, 7):
+        node, is_new = found.tell(a_status("a", number=number, region="us"), OPEN, 1.0)
+        assert not is_new
+        assert (node.status.region, node.seen) == ("eu", 0.0)
+    node, is_new = found.tell(a_status("a", number=8, region="us"), OPEN, 1.0)
+    assert is_new
+    assert (node.status.region, node.seen) == ("us", 1.0)
+    assert found.tell(a_status("a", number=0), OPEN, 2.0)[1]
+
+
+def test_a_node_may_speak_so_often():
+    """What a second allows may come at once; leaving does not buy it more."""
+    found = nodes()
+    for _ in range(10):
+        found.speaks("a", 0.0)
+    with pytest.raises(TooManyRequests, match=r"10 times a second \(tracker\.statuses_per_s\)"):
+        found.speaks("a", 0.0)
+    found.speaks("b", 0.0)
+    found.speaks("a", 0.1)
+    found.remove("a")
+    with pytest.raises(TooManyRequests):
+        found.speaks("a", 0.1)
+    for step in range(2, 100):
+        found.speaks("a", step / 10)
+
+
+def test_those_who_spoke_long_ago_are_forgotten():
+    """Nothing is kept of strangers."""
+    found = nodes(statuses_per_s=1.0)
+    for number in range(1000):
+        found.speaks(f"n{number}", number / 100)
+    assert len(found._statuses) <= 101
+
+
+def test_one_status_in_ten_seconds_may_be_allowed():
+    """A rate below one a second works, too."""
+    found = nodes(statuses_per_s=0.1)
+    found.speaks("a", 0.0)
+    with pytest.raises(TooManyRequests):
+        found.speaks("a", 9.0)
+    found.speaks("a", 10.0)
+
+
+def test_alive_as_this_process():
+    """Or it is said why not."""
+    found = nodes()
+    with pytest.raises(NotFound, match="status first"):
+        found.alive("a", "i")
+    found.tell(a_status("a"), OPEN, 0.0)
+    assert found.alive("a", "i").status.node == "a"
+    with pytest.raises(Conflict):
+        found.alive("a", "j")
+
+
+def test_who_would_join_a_stream():
+    """By the newest status, and as long as it is alive."""
+    found = nodes()
+    found.tell(a_status("a", carries=("S", "T")), OPEN, 0.0)
+    found.tell(a_status("b", carries=("S",)), OPEN, 0.0)
+    assert (found.carriers("S"), found.carriers("T"), found.carriers("U")) == (["a", "b"], ["a"], [])
+    found.tell(a_status("a", number=1, carries=("U",)), OPEN, 1.0)
+    assert (found.carriers("S"), found.carriers("T"), found.carriers("U")) == (["b"], [], ["a"])
+    found.remove("b")
+    found.remove("a")
+    assert not found._carriers
+
+
+def test_how_far_a_place_is():
+    """By its region's name, as long as a node is there."""
+    found = nodes()
+    found.tell(a_status("a", region="eu"), OPEN, 0.0)
+    found.tell(a_status("b", region="us"), OPEN, 0.0)
+    assert found.far_ms("eu", "a") < found.far_ms("eu", "b")
+    assert found.far_ms("", "a") == found.far_ms("", "b") == 0.0
+    assert found.far_ms("mars", "a") == found.far_ms("mars", "b")
+    found.tell(a_status("a", number=1, region="us"), OPEN, 1.0)
+    assert found.far_ms("us", "a") == found.far_ms("us", "b")
+
+
+def test_how_full_a_node_is():
+    """All its streams together, and who was sent there since it told."""
+    found = nodes()
+    streams = {"S": StreamStatus(consumers=30), "T": StreamStatus(consumers=10)}
+    node, _ = found.tell(a_status("a", capacity=100, streams=streams), OPEN, 0.0)
+    assert node.load == 0.4
+    node.sent += 10
+    assert node.load == 0.5
+    found.tell(a_status("a", capacity=100, streams=streams, number=1), OPEN, 1.0)
+    assert node.load == 0.4
+    assert found.tell(a_status("b", capacity=0), OPEN, 0.0)[0].load >= 1.0
+
+
+def test_what_is_asked_does_not_count_as_a_heartbeat():
+    """Who asks too often for the origins of chains, or is asked to by others' doing, can still say that it is alive."""
+    found = nodes()
+    for _ in range(10):
+        found.asks("a", 0.0)
+    with pytest.raises(
+        TooManyRequests, match=r"asks more than 10 times a second \(tracker\.statuses_per_s\)"
+    ):
+        found.asks("a", 0.0)
+    found.speaks("a", 0.0)
+
+
+def test_a_status_of_many_streams_counts_as_many():
+    """One more for each hundred that it names: it takes so much longer to read and to answer."""
+    found = nodes()
+    found.speaks("a", 0.0)
+    found.spends("a", 99, 0.0)
+    found.speaks("b", 0.0)
+    found.spends("b", 2000, 0.0)
+    found.speaks("a", 0.1)
+    with pytest.raises(TooManyRequests):
+        found.speaks("b", 1.0)
+    found.speaks("b", 2.1)
+
+
+def test_so_many_streams_of_one_node_are_carried_and_no_more():
+    """And so many of all: nobody fills the table with names."""
+    found = nodes(node_streams=2, streams=3, nodes=100)
+    found.tell(a_status("a", carries=("A", "B", "C")), OPEN, 0.0)
+    assert [bool(found.carriers(stream)) for stream in "ABC"] == [True, True, False]
+    for number in range(50):
+        found.tell(a_status(f"n{number}", carries=(f"S{number}", "A")), OPEN, 0.0)
+    assert len(found._carriers) == 10 * 3
+    assert len(found.carriers("A")) == 51
+    for name in list(found):
+        found.remove(name)
+    assert not found._carriers
+
+
+def test_a_stream_of_instructions_is_of_the_node_that_opened_it():
+    """One that outlives its node, as that comes anew at another place, is not taken for one of the new node."""
+    found = nodes()
+    found.tell(a_status("a"), OPEN, 0.0)
+    before = found.listen("a", "i")
+    found.remove("a")
+    found.tell(a_status("a", links_at="ws://elsewhere/links"), OPEN, 0.0)
+    again = found.listen("a", "i")
+    found.unlisten(before, 1.0)
+    assert (before.listening, again.listening) == (0, 1)
+    assert found.gone(5.0) == []
+    found.unlisten(again, 5.0)
+    assert found.gone(7.0) == ["a"]
