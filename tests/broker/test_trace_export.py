@@ -37,7 +37,7 @@ class Kept(SpanExporter):
 
 def counted():
     return {
-        outcome: counter._value.get()
+        outcome: counter.value
         for outcome, counter in (
             ("sent", meters.SPANS_SENT),
             ("failed", meters.SPANS_FAILED),
