@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CertifiedChain:
-    """`newest` is its last item that is here, `told` the last that neighbours know to be here.
+    """`newest` is its last item that is here.
 
     Until `fresh_until` it is taken to have begun just now; at `heard_at` something of it came last.
     """
@@ -21,7 +21,6 @@ class CertifiedChain:
     fresh_until: float
     heard_at: float
     newest: int = 0
-    told: int = 0
     own: bool = False  # published here
     disputed: bool = False  # a tracker has certified it to somebody else, too
 

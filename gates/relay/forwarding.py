@@ -411,8 +411,7 @@ class Forwarding:
         quiet = {name: chain for name, chain in self._loud.items() if now - chain.heard_at >= _QUIET_S}
         if quiet and self._neighbours:
             self._tell(quiet)
-        for name, chain in quiet.items():
-            chain.told = chain.newest
+        for name in quiet:
             del self._loud[name]
         self._kept.expire(now)
         self._return(now)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.core import CounterMetricFamily
+
+from triplewire.gates.web.exposition import Exposition, build_info, figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,33 +47,17 @@ class TrackerMetrics:
 
     def __init__(self, state: Callable[[], dict[str, Any]]) -> None:
         self._state = state
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        PlatformCollector(registry=self._registry)
-        GCCollector(registry=self._registry)
-        self._registry.register(self)
+        self.page = Exposition(self).page
 
     def collect(self) -> Iterator[Metric]:
         """The figures of this moment (the interface of a Prometheus collector)."""
         state = self._state()
-        info = GaugeMetricFamily(
-            "triplewire_tracker_build_info", "Always 1; which release runs", labels=["version"]
-        )
-        info.add_metric([version("triplewire")], 1.0)
-        yield info
+        yield build_info("triplewire_tracker_")
         for place, name, grows, meaning in _FIGURES:
-            family = CounterMetricFamily if grows else GaugeMetricFamily
-            yield family(
-                f"triplewire_tracker_{name.removesuffix('_total')}", meaning, value=float(state[place])
-            )
+            yield figure(f"triplewire_tracker_{name}", meaning, state[place], grows=grows)
         refused = CounterMetricFamily(
             "triplewire_tracker_refused", "Requests that were answered by an error", labels=["code"]
         )
         for code, count in state["refused"].items():
             refused.add_metric([code], float(count))
         yield refused
-
-    def page(self, accept: str) -> tuple[bytes, str]:
-        """The text that suits an Accept header, and its media type."""
-        encode, content_type = choose_encoder(accept)
-        return encode(self._registry), content_type

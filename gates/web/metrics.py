@@ -6,14 +6,13 @@ beforehand.  What no state tells is counted where it happens (`broker.meters`).
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.exposition import choose_encoder
+from prometheus_client.core import GaugeMetricFamily
 
 from triplewire.gates.relay import figures as relay_figures
+
+from .exposition import Exposition, build_info, figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -112,13 +111,7 @@ class Metrics:
 
     def __init__(self, state: Callable[[], dict[str, Any]], meters: tuple[Collector, ...]) -> None:
         self._state = state
-        self._registry = CollectorRegistry()
-        for meter in meters:
-            self._registry.register(meter)
-        ProcessCollector(registry=self._registry)
-        PlatformCollector(registry=self._registry)
-        GCCollector(registry=self._registry)
-        self._registry.register(self)
+        self.page = Exposition(self, meters).page
 
     def collect(self) -> Iterator[Metric]:
         """The figures of this moment (the interface of a Prometheus collector)."""
@@ -126,9 +119,7 @@ class Metrics:
         up = GaugeMetricFamily("triplewire_healthy", "Whether the core answers in time")
         up.add_metric([], float(state["status"] == "ok"))
         yield up
-        info = GaugeMetricFamily("triplewire_build_info", "Always 1; which release runs", labels=["version"])
-        info.add_metric([version("triplewire")], 1.0)
-        yield info
+        yield build_info("triplewire_")
         yield from _kinds(state.get("kinds", ()))
         for place, name, grows, meaning in _FIGURES:
             value: Any = state
@@ -136,13 +127,7 @@ class Metrics:
                 value = value.get(key) if isinstance(value, dict) else None
             if value is None:
                 continue
-            family = CounterMetricFamily if grows else GaugeMetricFamily
-            yield family(f"triplewire_{name.removesuffix('_total')}", meaning, value=float(value))
-
-    def page(self, accept: str) -> tuple[bytes, str]:
-        """The text that suits an Accept header, and its media type."""
-        encode, content_type = choose_encoder(accept)
-        return encode(self._registry), content_type
+            yield figure(f"triplewire_{name}", meaning, value, grows=grows)
 
 
 def _kinds(kinds: Iterable[dict[str, Any]]) -> Iterator[Metric]:

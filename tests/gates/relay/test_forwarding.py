@@ -7,37 +7,19 @@ import time
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from support.fake_link import FakeLink
 from support.overlay import Recorder, items, until
 
 from triplewire.broker.errors import ProtocolError
 from triplewire.broker.overlay_config import RelayConfig
 from triplewire.gates.relay.counted import Counted
 from triplewire.gates.relay.forwarding import Forwarding
-from triplewire.gates.relay.messages import Absent, Certified, Heads, Resent, Wanted, decode
+from triplewire.gates.relay.messages import Absent, Certified, Heads, Resent, Wanted
 from triplewire.gates.relay.parcels import Parcel, seal
 from triplewire.gates.relay.tickets import Certificate
 
 KEY = Ed25519PrivateKey.generate()
 CHAIN = b"12345678"
-
-
-class FakeLink:
-    """Remembers what it was given, parcels and all else in one list."""
-
-    waiting_bytes = 0
-    rtt_ms = 1.0
-
-    def __init__(self, peer):
-        self.peer = peer
-        self.said = []
-
-    def send(self, message):
-        self.said += decode(message)
-
-    send_parcel = send
-
-    def of(self, kind):
-        return [each for each in self.said if isinstance(each, kind)]
 
 
 class Here:

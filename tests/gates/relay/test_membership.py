@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from support.fake_link import FakeLink
 from support.overlay import Recorder, until
 
 from triplewire.broker.overlay_config import RelayConfig
@@ -10,26 +11,10 @@ from triplewire.gates.relay import membership
 from triplewire.gates.relay.counted import Counted
 from triplewire.gates.relay.forwarding import Forwarding
 from triplewire.gates.relay.membership import Membership
-from triplewire.gates.relay.messages import Join, Leave, decode
+from triplewire.gates.relay.messages import Join, Leave
 from triplewire.gates.relay.statuses import Neighbour, StreamInstructions
 
 TICKET = "a.b.c"
-
-
-class FakeLink:
-    """A link whose other end is the test."""
-
-    rtt_ms = 7.0
-    waiting_bytes = 0
-
-    def __init__(self, peer):
-        self.peer = peer
-        self.said = []
-
-    def send(self, message):
-        self.said += decode(message)
-
-    send_parcel = send
 
 
 @pytest.fixture
