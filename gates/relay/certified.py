@@ -22,12 +22,3 @@ class CertifiedChain:
     heard_at: float
     newest: int = 0
     own: bool = False  # published here
-    disputed: bool = False  # a tracker has certified it to somebody else, too
-
-    def is_of(self, certificate: Certificate) -> bool:
-        """Whether that certificate is of the same node and key."""
-        return _signer(certificate) == _signer(self.certificate)
-
-
-def _signer(certificate: Certificate) -> tuple[str, bytes]:
-    return certificate.node, certificate.key.public_bytes_raw()

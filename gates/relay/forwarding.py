@@ -168,12 +168,9 @@ class Forwarding:
         self._chase()
 
     def certified(self, certificate: Certificate, token: str, source: str = "") -> bool:
-        """Whose a chain is; passed on where that is news.  False where it is another's, or there are too many chains."""
+        """Whose a chain is; passed on where that is news.  False where there are too many chains."""
         now = self._loop.time()
         known = self._chains.get(certificate.chain)
-        if known is not None and not known.is_of(certificate):
-            known.disputed = True
-            return False
         if known is not None and certificate.expires <= known.certificate.expires:
             return True
         message = encode(Certified(token))
@@ -191,10 +188,6 @@ class Forwarding:
             if peer != source:
                 one.link.send(message)
         return True
-
-    def dispute(self, chain: bytes) -> None:
-        """Somebody else has a certificate for a chain that is known here."""
-        self._chains[chain].disputed = True
 
     def _go_on(self, name: bytes, now: float) -> None:
         """Where the stream stood in this chain before, if it is kept."""
@@ -257,8 +250,6 @@ class Forwarding:
         if verify(parcel, certificate.key):
             return True
         self._counted.forged += 1
-        if chain.disputed:  # who sends it may have seen the other certificate first
-            return False
         raise ProtocolError(f"a parcel of {parcel.chain.hex()} is not signed by who publishes it")
 
     def _pass_on(self, parcel: Parcel, source: Link | None) -> None:

@@ -1,7 +1,6 @@
 """The tickets and certificates of one stream: made when they are wanted, made anew when half of their life is over.
 
-A chain belongs to who first had a certificate for it, by the node's key, until all of its certificates have expired: who
-could have one for another's chain could publish into it.  That holds over all streams of a tracker (see `ChainOwners`).
+A chain is named by its stream, its node and its key (`chain_name`): there are no two that want the same one.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from .parcels import chain_name
 from .tickets import LEEWAY_S, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .chain_owners import ChainOwners
     from .tickets import TrackerKey
     from .tracker_counts import Counts
 
@@ -31,7 +30,6 @@ class _Chain(NamedTuple):
     """Whose a chain is; `token` is its newest certificate, and what else it says."""
 
     node: str
-    key: str
     publisher: str
     links_at: str
     token: str
@@ -49,10 +47,8 @@ class Issuing:
         life_s: float,
         wall: Callable[[], float],
         counts: Counts,
-        owners: ChainOwners,
     ) -> None:
         self._counts = counts
-        self._owners = owners
         self._key = key
         self._stream = stream
         self._epoch = epoch
@@ -80,31 +76,27 @@ class Issuing:
         """These are no neighbours any more."""
         self._tickets.pop((a, b) if a < b else (b, a), None)
 
-    def certificate(self, chain: str, key: str, publisher: str, node: str, links_at: str) -> str:
-        """Of a node's chain (hex) and key (base64url); "" where the chain is another's, or the node has too many."""
+    def certificate(self, key: str, publisher: str, node: str, links_at: str) -> str:
+        """Of a node's chain, by its key (base64url); "" where the node has too many."""
+        chain = chain_name(self._stream, node, decoded(key)).hex()
         now = self._wall()
         self._expire(now)
         known = self._chains.get(chain)
         if known is not None:
-            if (known.node, known.key) != (node, key):
-                return ""
             is_same = (known.publisher, known.links_at) == (publisher, links_at)
             if is_same and not self._is_old(known.expires, now):
                 return known.token
             del self._chains[chain]
-        elif self._held[node] >= _MOST_CHAINS or not self._owners.may(chain, node, key, now):
+        elif self._held[node] >= _MOST_CHAINS:
             return ""
         else:
             if len(self._chains) >= _MOST_CHAINS_OF_ALL:
                 self._forget(next(iter(self._chains)))
             self._held[node] += 1
         expires = now + self._life_s
-        self._owners.own(chain, node, key, expires + LEEWAY_S)
         self._counts.signed += 1
-        token = self._key.certificate(
-            self._stream, bytes.fromhex(chain), decoded(key), publisher, node, links_at, expires
-        )
-        self._chains[chain] = _Chain(node, key, publisher, links_at, token, expires)
+        token = self._key.certificate(self._stream, decoded(key), publisher, node, links_at, expires)
+        self._chains[chain] = _Chain(node, publisher, links_at, token, expires)
         return token
 
     def origin(self, chain: str) -> str | None:

@@ -92,7 +92,7 @@ class Membership:
             neighbours=neighbours,
             consumers=self.followers,
             publishes=self.own is not None,
-            chain=self.own.name.hex() if self.own is not None else "",
+            key=self.own.key if self.own is not None else "",
         )
 
     def take(self, epoch: str, instructions: StreamInstructions) -> bool:

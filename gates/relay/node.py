@@ -14,8 +14,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from triplewire.broker.errors import Forbidden, NotFound, Overloaded, ShuttingDown, Unauthorized
 
 from .counted import Counted
@@ -27,7 +25,6 @@ from .origins import Origins
 from .parcels import Parcel
 from .publishing_chain import PublishingChain, all_left
 from .statuses import Status
-from .tickets import encoded
 from .tracked import Tracked
 from .unproven import Unproven
 
@@ -79,7 +76,6 @@ class Node:
         self._config = config
         self._instance = secrets.token_hex(8)
         self._statuses = 0
-        self._key = Ed25519PrivateKey.generate()
         self._members: dict[str, Membership] = {}
         self._chains: dict[bytes, Membership] = {}
         self._tracked = Tracked(self.node, config, self, self.counted, tokens)
@@ -213,7 +209,9 @@ class Node:
         return member
 
     def _own(self, member: Membership) -> PublishingChain:
-        return PublishingChain(self._key, self._config, self.counted, member.forwarding.publish)
+        return PublishingChain(
+            member.stream, self.node, self._config, self.counted, member.forwarding.publish
+        )
 
     def _join(self, member: Membership) -> None:
         member.begin()
@@ -243,7 +241,6 @@ class Node:
             region=self._config.region,
             links_at=self.links_at,
             streams_at=self._streams_at,
-            key=encoded(self._key.public_key().public_bytes_raw()),
             capacity=self._config.capacity,
             streams=joined,
             carries=tuple(name for name in self._members if name not in joined),
@@ -294,7 +291,7 @@ class Node:
                 own.token = instructions.certificate
                 member.unpublished = ""
                 member.decided.set()
-        elif not instructions.certificate and status is not None and status.chain == own.name.hex():
+        elif not instructions.certificate and status is not None and status.key == own.key:
             member.unpublished = f"the tracker does not let this node publish in {member.stream}"
             member.decided.set()
 
@@ -434,12 +431,8 @@ class Node:
         member = self._members.get(certificate.stream)
         if member is None or not member.joined:
             return
-        known = self._chains.get(certificate.chain, member)
-        if known is not member:
-            known.forwarding.dispute(certificate.chain)
-            raise Unauthorized("the chain is another stream's")
         if not member.forwarding.certified(certificate, token, link.peer):
-            raise Unauthorized("the chain is another node's, or there are too many")
+            raise Unauthorized("there are too many chains")
         self._chains[certificate.chain] = member
 
     # Time

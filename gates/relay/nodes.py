@@ -127,7 +127,7 @@ class Nodes:
             return False
         if known.status.instance == status.instance:
             # Others were told where it takes links
-            return known.status.links_at != status.links_at or known.status.key != status.key
+            return known.status.links_at != status.links_at
         if known.listening or not known.has_listened:
             raise _in_use(status.node)
         return True

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from triplewire.broker.errors import NotFound
 
-from .chain_owners import ChainOwners
 from .delays import Delays
 from .improving import Improving
 from .issuing import Issuing
 from .overlay import Collecting, Overlay, Pairs
-from .tickets import LEEWAY_S
 
 if TYPE_CHECKING:
     import random
@@ -54,7 +52,6 @@ class Overlays:
         self._wall = wall
         self._start = now
         self._pairs = Pairs(self.delays)
-        self._owners = ChainOwners(config.ticket_s + LEEWAY_S)
         self._counters = itertools.count(1)
         self._improving = Improving(config)
         self._overlays: dict[str, Overlay] = {}
@@ -135,9 +132,7 @@ class Overlays:
 
     def _new(self, stream: str, first: StreamStatus, now: float) -> Overlay:
         config = self._config
-        issuing = Issuing(
-            self._key, stream, self.epoch, config.ticket_s, self._wall, self._counts, self._owners
-        )
+        issuing = Issuing(self._key, stream, self.epoch, config.ticket_s, self._wall, self._counts)
         return Overlay(
             config=config,
             delays=self.delays,

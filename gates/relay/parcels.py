@@ -13,12 +13,15 @@
 One item of 308 bytes costs 80 bytes more, as long as its number is below 2^28.  A parcel says where it ends, so that several
 can stand in one message of a WebSocket.
 
+A chain's name is made of who publishes it, so that nobody can have a certificate for another's (`chain_name`).
+
 Nobody on the way parses items: `read` looks at the frame alone, and `verify` at the bytes.  Whoever gives the items to
 somebody unpacks them.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +45,7 @@ SIGNATURE_BYTES: Final = 64
 MARK: Final = b"\x01"
 # What is signed begins with this, so that no signature for another purpose is one of a parcel.
 _SIGNED: Final = b"triplewire-parcel.1\x00"
+_NAMED: Final = b"triplewire-chain.1"
 _AFTER_CHAIN: Final = len(MARK) + CHAIN_BYTES
 
 
@@ -85,6 +89,16 @@ class Parcel:
     def signature(self) -> bytes:
         """Ed25519, 64 bytes."""
         return self.data[-SIGNATURE_BYTES:]
+
+
+def chain_name(stream: str, node: str, key: bytes) -> bytes:
+    """The chain (8 bytes) that a node publishes in a stream with an Ed25519 public key (32 bytes); each has its own key.
+
+    Whoever wants another's chain for a key of theirs has to find a second preimage, of 2^64.
+    """
+    # Neither a stream's name nor a node's id has a zero byte in it
+    said = b"\x00".join((_NAMED, stream.encode("ascii"), node.encode("ascii"), key))
+    return hashlib.sha256(said).digest()[:CHAIN_BYTES]
 
 
 def seal(

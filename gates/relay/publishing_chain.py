@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from typing import TYPE_CHECKING
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from triplewire.broker.errors import EngineError
 from triplewire.broker.wire.items import encode_item
 
-from .parcels import CHAIN_BYTES, LIMITS, seal
+from .parcels import LIMITS, chain_name, seal
+from .tracker_key import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from triplewire.broker.overlay_config import RelayConfig
     from triplewire.broker.wire.items import Item
@@ -31,19 +31,22 @@ log = logging.getLogger("triplewire.gates.relay")
 
 
 class PublishingChain:
-    """A chain with a random name; `send` is given each parcel.  `token` is its newest certificate, `expires` its end."""
+    """A chain with a key of its own, `key` in base64url; `send` is given each parcel.  `token` is its newest certificate, `expires` its end."""
 
     def __init__(
         self,
-        key: Ed25519PrivateKey,
+        stream: str,
+        node: str,
         config: RelayConfig,
         counted: Counted,
         send: Callable[[Parcel], None],
     ) -> None:
-        self.name = secrets.token_bytes(CHAIN_BYTES)
+        self._private = Ed25519PrivateKey.generate()
+        public = self._private.public_key().public_bytes_raw()
+        self.key = encoded(public)
+        self.name = chain_name(stream, node, public)
         self.token = ""
         self.expires = 0.0
-        self._key = key
         self._config = config
         self._counted = counted
         self._send = send
@@ -89,7 +92,7 @@ class PublishingChain:
         self._waiting, self._bytes, self._left = [], 0, None
         self._sent_at = self._loop.time()
         try:
-            parcel = seal(self.name, self._next, items, self._key)
+            parcel = seal(self.name, self._next, items, self._private)
         except ValueError as error:  # an item that is larger than any that can be published
             left.set_exception(EngineError(f"{len(items)} items can't leave: {error}"))
             left.exception()  # whoever published them may have given up: nobody need ask

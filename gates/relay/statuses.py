@@ -3,8 +3,8 @@
 ::
 
     PUT /nodes/{node}
-        {"instance","number","region","links_at","streams_at","key","capacity","carries":[..],
-         "streams":{S:{"epoch","counter","neighbours":{node: rtt_ms|null},"consumers","publishes","chain"}}}
+        {"instance","number","region","links_at","streams_at","capacity","carries":[..],
+         "streams":{S:{"epoch","counter","neighbours":{node: rtt_ms|null},"consumers","publishes","key"}}}
     200 {"epoch","heartbeat_s",
          "streams":{S:{"counter","neighbours":[{"node","links_at","ticket"}],"certificate","p99_ms","refused"}}}
 
@@ -33,8 +33,7 @@ LINK_SCHEMES = ("ws", "wss")
 STREAM_SCHEMES = ("http", "https")
 MOST_RTT_MS = 60_000.0
 _MOST_TOKEN_CHARS = 8192
-_KEY = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes, base64url
-_CHAIN = re.compile(r"(?:[0-9a-f]{16})?")
+_KEY = re.compile(r"(?:[A-Za-z0-9_-]{43})?")  # 32 bytes, base64url
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,8 @@ class StatusLimits:
 class StreamStatus:
     """What a node says of one stream that it is in: its links, and who follows and publishes there.
 
-    `neighbours` have the round trip in ms, None where one can't be reached.  `chain` is the node's own, 16 hex digits; "" where it publishes nothing.
+    `neighbours` have the round trip in ms, None where one can't be reached.  `key` is the Ed25519 public key of the
+    node's own chain, 32 bytes in base64url; "" where it publishes nothing.
     """
 
     epoch: str = ""
@@ -57,7 +57,7 @@ class StreamStatus:
     neighbours: Mapping[str, float | None] = field(default_factory=dict)
     consumers: int = 0
     publishes: bool = False
-    chain: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ class Status:
     """What a node says of itself.
 
     `instance` is another one each time that its process starts; `number` counts its statuses from 1, so that one that
-    comes late changes nothing (0 where the node does not count).  `key` is its Ed25519 public key, 32 bytes in base64url;
-    `capacity` the consumers that it wants at most.  `carries` names the streams that it would join once somebody follows
+    comes late changes nothing (0 where the node does not count).  `capacity` are the consumers that it wants at most.  `carries` names the streams that it would join once somebody follows
     there: consumers are sent to such a node where no other is in the stream.  `streams_at` is "" where it serves none.
     """
 
@@ -75,7 +74,6 @@ class Status:
     region: str
     links_at: str
     streams_at: str
-    key: str
     capacity: int
     streams: Mapping[str, StreamStatus]
     carries: tuple[str, ...] = ()
@@ -90,7 +88,6 @@ class Status:
                 "region": self.region,
                 "links_at": self.links_at,
                 "streams_at": self.streams_at,
-                "key": self.key,
                 "capacity": self.capacity,
                 "carries": list(self.carries),
                 "streams": {
@@ -100,7 +97,7 @@ class Status:
                         "neighbours": dict(one.neighbours),
                         "consumers": one.consumers,
                         "publishes": one.publishes,
-                        "chain": one.chain,
+                        "key": one.key,
                     }
                     for stream, one in self.streams.items()
                 },
@@ -126,9 +123,6 @@ class Status:
         instance = members.word("instance")
         if not instance:
             raise members.wrong("instance", "a word that is another one for each process")
-        key = members.word("key")
-        if not _KEY.fullmatch(key):
-            raise members.wrong("key", "an Ed25519 public key: 32 bytes, base64url without padding")
         return cls(
             node=node,
             instance=instance,
@@ -136,7 +130,6 @@ class Status:
             region=members.text("region", ""),
             links_at=members.url("links_at", LINK_SCHEMES),
             streams_at=members.url("streams_at", STREAM_SCHEMES, empty=True),
-            key=key,
             capacity=members.count("capacity"),
             carries=members.names("carries", limits.streams),
             streams={
@@ -153,9 +146,11 @@ def _stream(name: str) -> str:
 
 
 def _stream_status(node: str, members: Members, limits: StatusLimits) -> StreamStatus:
-    chain = members.word("chain", "")
-    if not _CHAIN.fullmatch(chain):
-        raise members.wrong("chain", "16 hex digits, or an empty text")
+    key = members.word("key", "")
+    if not _KEY.fullmatch(key):
+        raise members.wrong(
+            "key", "an Ed25519 public key: 32 bytes, base64url without padding, or an empty text"
+        )
     neighbours = members.table("neighbours", limits.neighbours)
     for peer, rtt_ms in neighbours.items():
         if not is_node(peer) or peer == node:
@@ -170,7 +165,7 @@ def _stream_status(node: str, members: Members, limits: StatusLimits) -> StreamS
         neighbours=neighbours,
         consumers=members.count("consumers", 0),
         publishes=members.flag("publishes", default=False),
-        chain=chain,
+        key=key,
     )
 
 

@@ -19,6 +19,7 @@ from triplewire.broker.security.jws import Jws, refused
 from triplewire.broker.stream_checks import is_stream_name
 
 from .members import Members, is_node
+from .parcels import chain_name
 from .tracker_key import (
     ALGORITHM,
     CERTIFICATE,
@@ -38,7 +39,6 @@ __all__ = ["LEEWAY_S", "Certificate", "Ticket", "TrackerKey", "TrackerKeys", "de
 LEEWAY_S = 30.0  # how far the clocks of a tracker and a node may differ
 _MOST_KEYS = 16  # of one tracker
 _KEY_BYTES = 32
-_CHAIN_BYTES = 8
 
 T = TypeVar("T", "Ticket", "Certificate")
 
@@ -57,7 +57,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Whose a chain is: what is signed by `key` and bears `chain` was published by `publisher` at `node`.
+    """Whose a chain is: what is signed by `key` and bears `chain` (see `chain_name`) was published by `publisher` at `node`.
 
     `publisher` is a client's id, "" where nobody had to say who they are; `links_at` is where the node takes links.
     """
@@ -161,20 +161,15 @@ class TrackerKeys:
         if not isinstance(publisher, str):
             raise refused("the token's claim publisher must be a text")
         try:
-            chain = bytes.fromhex(text(claims, "chain"))
             key = Ed25519PublicKey.from_public_bytes(decoded(text(claims, "key")))
         except ValueError as error:
-            raise refused(
-                "the token's claims chain and key must be 8 bytes, hex, and a key, base64url"
-            ) from error
-        if len(chain) != _CHAIN_BYTES:
-            raise refused("the token's claim chain must be 8 bytes")
+            raise refused("the token's claim key must be an Ed25519 public key, base64url") from error
         if not is_node(node := text(claims, "node")):
             raise refused("the token's claim node must be a node's id")
         links_at = text(claims, "links_at")
-        return Certificate(
-            _stream(claims), chain, key, publisher, node, links_at, issued_at, expires, tracker
-        )
+        stream = _stream(claims)
+        chain = chain_name(stream, node, key.public_bytes_raw())
+        return Certificate(stream, chain, key, publisher, node, links_at, issued_at, expires, tracker)
 
     def _verified(
         self, token: str, kind: tuple[str, str], now: float

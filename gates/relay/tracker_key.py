@@ -6,7 +6,7 @@ and in `aud`.
 ::
 
     ticket       {"typ":"tw-link+jwt"}   {"stream","nodes":[a,b],"epoch","iss","aud","iat","exp"}
-    certificate  {"typ":"tw-chain+jwt"}  {"stream","chain","key","publisher","node","links_at","iss","aud","iat","exp"}
+    certificate  {"typ":"tw-chain+jwt"}  {"stream","key","publisher","node","links_at","iss","aud","iat","exp"}
 """
 
 from __future__ import annotations
@@ -84,12 +84,11 @@ class TrackerKey:
         return self._signed(TICKET, expires, {"stream": stream, "nodes": sorted((a, b)), "epoch": epoch})
 
     def certificate(  # noqa: PLR0913, PLR0917 - what a certificate says
-        self, stream: str, chain: bytes, key: bytes, publisher: str, node: str, links_at: str, expires: float
+        self, stream: str, key: bytes, publisher: str, node: str, links_at: str, expires: float
     ) -> str:
-        """Of a chain (8 bytes), whose parcels are signed by the node's Ed25519 `key` (32 bytes)."""
+        """Of the chain whose parcels are signed by the Ed25519 `key` (32 bytes); see `chain_name`."""
         claims = {
             "stream": stream,
-            "chain": chain.hex(),
             "key": encoded(key),
             "publisher": publisher,
             "node": node,

@@ -247,13 +247,12 @@ class Tracking:
         return StreamInstructions(
             member.counter,
             tuple(neighbours),
-            self._certificate(name, node, stream, overlay, member.status.chain),
+            self._certificate(name, node, stream, overlay, member.status.key),
             overlay.p99_ms,
         )
 
-    def _certificate(self, name: str, node: Node, stream: str, overlay: Overlay, chain: str) -> str:
-        publisher = self._judge.publisher(stream, node.who) if chain else None
+    def _certificate(self, name: str, node: Node, stream: str, overlay: Overlay, key: str) -> str:
+        publisher = self._judge.publisher(stream, node.who) if key else None
         if publisher is None:
             return ""
-        status = node.status
-        return overlay.issuing.certificate(chain, status.key, publisher, name, status.links_at)
+        return overlay.issuing.certificate(key, publisher, name, node.status.links_at)

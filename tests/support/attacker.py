@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from support.overlay import STREAM, until
 from triplewire.gates.relay.links import NODE, SUBPROTOCOL
 from triplewire.gates.relay.messages import Certified, Join, Message, decode, encode
-from triplewire.gates.relay.parcels import Parcel, seal
+from triplewire.gates.relay.parcels import Parcel, chain_name, seal
 from triplewire.gates.relay.statuses import Instructions, Neighbour, Status, StatusLimits, StreamStatus
 from triplewire.gates.relay.tickets import encoded
 
@@ -110,7 +110,8 @@ class Attacker:
     ) -> None:
         self.name = name
         self.key = Ed25519PrivateKey.generate()
-        self.chain = secrets.token_bytes(8)
+        self.public = self.key.public_key().public_bytes_raw()
+        self.chain = chain_name(STREAM, name, self.public)
         self.token = ""
         self.wires: dict[str, Wire] = {}
         self._opened: list[Wire] = []
@@ -184,7 +185,7 @@ class Attacker:
         # Of other attackers it says that they are linked: nobody contradicts
         linked |= {peer: self._rtt_ms for peer in self.names if peer.startswith("a")}
         said = {"neighbours": linked, "publishes": self.publishes, "consumers": 1} | self._says | says
-        chain = self.chain.hex() if self.publishes else ""
+        key = encoded(self.public) if self.publishes else ""
         return Status(
             node=self.name,
             instance=self._instance,
@@ -192,9 +193,8 @@ class Attacker:
             region=self._region,
             links_at="ws://127.0.0.1:9/links",
             streams_at="",
-            key=encoded(self.key.public_key().public_bytes_raw()),
             capacity=1,
-            streams={STREAM: StreamStatus(epoch, counter, **{"chain": chain, **said})},
+            streams={STREAM: StreamStatus(epoch, counter, **{"key": key, **said})},
         )
 
     async def put(self, body: bytes | None = None) -> httpx.Response:

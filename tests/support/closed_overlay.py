@@ -96,9 +96,9 @@ class ClosedSite:
         headers = self.broker.headers(client) if client else {}
         return self.http.request(method, path, headers=headers | more.pop("headers", {}), **more)
 
-    def put(self, node: str, client: str, *streams: str, chain: str = "") -> httpx.Response:
-        """A node's status; it publishes where there is a chain."""
-        said = {stream: StreamStatus(publishes=bool(chain), chain=chain) for stream in streams}
+    def put(self, node: str, client: str, *streams: str, key: str = "") -> httpx.Response:
+        """A node's status; it publishes where there is a key."""
+        said = {stream: StreamStatus(publishes=bool(key), key=key) for stream in streams}
         headers = self.broker.headers(client) | {"Content-Type": "application/json"}
         body = a_status(node, streams=said).encode()
         return self.http.put(f"/nodes/{node}", content=body, headers=headers)

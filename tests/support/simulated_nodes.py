@@ -27,7 +27,6 @@ def a_status(node: str, instance: str = "i", region: str = "", **more: Any) -> S
         region=region,
         links_at=more.pop("links_at", f"ws://{node}.example:8002/links"),
         streams_at=more.pop("streams_at", f"http://{node}.example:8001"),
-        key=more.pop("key", KEY),
         capacity=more.pop("capacity", 10_000),
         streams=streams,
         **more,

@@ -25,7 +25,7 @@ from support.simulated_nodes import World
 from triplewire.gates.relay.delays import Delays
 from triplewire.gates.relay.messages import LINK_LIMITS, Certified, Heads, Resent, Wanted
 from triplewire.gates.relay.parcels import read
-from triplewire.gates.relay.tickets import TrackerKey, encoded
+from triplewire.gates.relay.tickets import TrackerKey, decoded, encoded
 from triplewire.gates.relay.varints import varint
 
 PUBLISHERS = ("n01", "n02")
@@ -99,17 +99,16 @@ async def test_a_chain_without_a_good_certificate_is_nobodys(three):
     """Certificates that the attacker signed itself, changed, made of a ticket, or that are for another's chain."""
     async with attacked(three) as attacker:
         wire = attacker.wires["n00"]
-        true = await a_parcel(wire)
+        await a_parcel(wire)
         kid = _part(wire.tokens[0], 0)["kid"]
         forger = TrackerKey(Ed25519PrivateKey.generate())
         forger.kid = kid
-        key = attacker.key.public_key().public_bytes_raw()
+        key = attacker.public
         later = time.time() + 60
         forged = [
-            forger.certificate(STREAM, attacker.chain, key, "", attacker.name, "ws://a", later),
-            forger.certificate(STREAM, true.chain, key, "", attacker.name, "ws://a", later),
+            forger.certificate(STREAM, key, "", attacker.name, "ws://a", later),
             _changed(wire.tokens[0], key=encoded(key)),
-            _changed(wire.tokens[0], chain=attacker.chain.hex()),
+            _changed(wire.tokens[0], node=attacker.name),
             _unsigned(wire.tokens[0], key=encoded(key)),
             attacker.names["n00"].ticket,
         ]
@@ -124,24 +123,26 @@ async def test_a_chain_without_a_good_certificate_is_nobodys(three):
         assert three.nodes["n01"].counted.certificates_refused == 0
 
 
-async def test_honest_neighbours_are_not_cut_off_where_a_chain_was_certified_to_two(three):
-    """By another tracker, or in another stream: who sees one certificate first is sent the other's parcels by honest nodes."""
+async def test_a_chain_has_one_publisher_whatever_trackers_sign(three):
+    """Of another's key, of the same key at another node or in another stream: each is another chain, and the true one goes on."""
     node = three.nodes["n00"]
-    key, second = TrackerKey(Ed25519PrivateKey.generate()), Ed25519PrivateKey.generate()
-    node._tracked.keys.add(key.jwks(), "http://another")
+    second = TrackerKey(Ed25519PrivateKey.generate())
+    node._tracked.keys.add(second.jwks(), "http://another")
     async with attacked(three) as attacker:
-        wire, later = attacker.wires["n00"], time.time() + 60
-        mine, other = (
-            key.certificate(
-                STREAM, attacker.chain, signer.public_key().public_bytes_raw(), "", name, "ws://a", later
-            )
-            for signer, name in ((attacker.key, "a00"), (second, "other"))
+        wire = attacker.wires["n00"]
+        true = await a_parcel(wire)
+        claims = _part(wire.tokens[0], 1)
+        said = [(attacker.public, claims["node"]), (decoded(claims["key"]), "a00"), (attacker.public, "a00")]
+        later = time.time() + 3600
+        before = len(node._chains)
+        await wire.say(
+            *(Certified(second.certificate(STREAM, key, "", name, "ws://a", later)) for key, name in said)
         )
-        forged = attacker.parcel(1, items(1, "forged"), key=second)
-        await wire.say(Certified(mine), Certified(other), forged)
-        await until(lambda: node.counted.forged == 1)
-        await asyncio.sleep(0.1)
-        assert wire.is_open
+        await until(lambda: len(node._chains) == before + 3)
+        chain = node._members[STREAM].forwarding._chains[true.chain]
+        assert chain.certificate.node == claims["node"]
+        assert chain.certificate.key.public_bytes_raw() == decoded(claims["key"])
+        assert await a_parcel(wire, true.chain)
 
 
 async def test_what_was_there_already_is_not_new(three):

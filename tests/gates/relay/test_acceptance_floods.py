@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
 import time
 
@@ -22,6 +21,7 @@ from support.running_tracker import RunningTracker
 
 from triplewire.gates.relay.links import NODE, SUBPROTOCOL
 from triplewire.gates.relay.messages import Certified, Join, Leave, Resent, Wanted
+from triplewire.gates.relay.parcels import chain_name
 from triplewire.gates.relay.tickets import TrackerKey
 
 LINK_BYTES = 256 * 1024
@@ -224,9 +224,8 @@ async def test_a_flood_of_certificates_takes_what_is_set_and_no_more(tracker):
 
 def certificate_of(key, signer, expires):
     """A chain's certificate and its name."""
-    chain = os.urandom(8)
     public = signer.public_key().public_bytes_raw()
-    return key.certificate(STREAM, chain, public, "", "x", "ws://x", expires), chain
+    return key.certificate(STREAM, public, "", "x", "ws://x", expires), chain_name(STREAM, "x", public)
 
 
 async def test_a_flood_of_statuses_is_refused_and_others_are_heard(tracker, three):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from triplewire.gates.relay.chain_owners import ChainOwners
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from triplewire.gates.relay.issuing import Issuing
-from triplewire.gates.relay.tickets import LEEWAY_S, TrackerKey, TrackerKeys
+from triplewire.gates.relay.parcels import chain_name
+from triplewire.gates.relay.tickets import LEEWAY_S, TrackerKey, TrackerKeys, decoded, encoded
 from triplewire.gates.relay.tracker_counts import Counts
 
 LIFE_S = 300.0
-KEY, OTHER = "A" * 43, "B" * 42 + "A"
+KEYS = [encoded(Ed25519PrivateKey.generate().public_key().public_bytes_raw()) for _ in range(70)]
+KEY, OTHER = KEYS[:2]
 
 
 class Clock:
@@ -23,12 +26,15 @@ def issuing():
     key = TrackerKey.open(None, clock)
     keys = TrackerKeys()
     keys.add(key.jwks(), "http://t")
-    owners = ChainOwners(LIFE_S + LEEWAY_S)
-    return Issuing(key, "S", "epoch", LIFE_S, clock, Counts(), owners), clock, keys
+    return Issuing(key, "S", "epoch", LIFE_S, clock, Counts()), clock, keys
 
 
-def certificate(issuer, chain="00" * 8, key=KEY, publisher="p", node="n"):
-    return issuer.certificate(chain, key, publisher, node, "ws://n/links")
+def certificate(issuer, key=KEY, publisher="p", node="n"):
+    return issuer.certificate(key, publisher, node, "ws://n/links")
+
+
+def chain(key=KEY, node="n"):
+    return chain_name("S", node, decoded(key)).hex()
 
 
 def test_both_ends_have_the_same_ticket():
@@ -82,43 +88,42 @@ def test_a_certificate_is_made_anew_at_half_its_life_or_when_it_says_something_e
     newer = certificate(issuer, publisher="q")
     assert newer != other
     assert keys.certificate(newer, clock.now).expires == clock.now + LIFE_S
-    assert issuer.origin("00" * 8) == "n"
+    assert issuer.origin(chain()) == "n"
 
 
 def test_nobody_has_a_certificate_of_anothers_chain():
-    """Until all that there are of it have expired, also for readers whose clock is late."""
-    issuer, clock, _ = issuing()
-    assert certificate(issuer)
-    assert certificate(issuer, node="m", key=OTHER) == ""
-    assert certificate(issuer, key=OTHER) == ""  # the same name, another process
-    clock.now += LIFE_S + LEEWAY_S - 1
-    assert certificate(issuer, node="m", key=OTHER) == ""
-    clock.now += 1
-    assert certificate(issuer, node="m", key=OTHER)
-    assert certificate(issuer) == ""
+    """With another's key at another node, or another key at the same node, it is another chain."""
+    issuer, clock, keys = issuing()
+    chains = {
+        keys.certificate(certificate(issuer, key, node=node), clock.now).chain.hex()
+        for key in (KEY, OTHER)
+        for node in "nm"
+    }
+    assert chains == {chain(key, node) for key in (KEY, OTHER) for node in "nm"}
+    assert len(chains) == 4
 
 
 def test_a_node_has_so_many_chains_at_a_time():
     """Others are not held up by it."""
     issuer, clock, _ = issuing()
-    for number in range(64):
-        assert certificate(issuer, chain=f"{number:016x}")
-    assert certificate(issuer, chain=f"{64:016x}") == ""
-    assert certificate(issuer, chain=f"{65:016x}", node="m", key=OTHER)
+    for key in KEYS[:64]:
+        assert certificate(issuer, key)
+    assert certificate(issuer, KEYS[64]) == ""
+    assert certificate(issuer, KEYS[65], node="m")
     clock.now += LIFE_S + LEEWAY_S
-    assert certificate(issuer, chain=f"{64:016x}")
-    assert issuer.origin(f"{0:016x}") is None
+    assert certificate(issuer, KEYS[64])
+    assert issuer.origin(chain(KEYS[0])) is None
 
 
 def test_a_clock_that_was_ahead_holds_up_no_chains():
     """Chains that expire in a year, as it seemed, are let go of, so that who restarts has room for others."""
     issuer, clock, _ = issuing()
     clock.now += 365 * 86_400
-    for number in range(64):
-        assert certificate(issuer, chain=f"{number:016x}")
+    for key in KEYS[:64]:
+        assert certificate(issuer, key)
     clock.now -= 365 * 86_400
-    assert certificate(issuer, chain=f"{64:016x}")
-    assert certificate(issuer, chain=f"{64:016x}")
+    assert certificate(issuer, KEYS[64])
+    assert certificate(issuer, KEYS[64])
 
 
 def test_the_chains_of_all_are_so_many_and_no_more(monkeypatch):
@@ -127,9 +132,9 @@ def test_the_chains_of_all_are_so_many_and_no_more(monkeypatch):
     issuer, _, _ = issuing()
     assert certificate(issuer)
     for number in range(1, 1000):
-        assert certificate(issuer, chain=f"{number:016x}", node=f"n{number}")
+        assert certificate(issuer, node=f"n{number}")
         if number % 50 == 0:
             assert certificate(issuer)
-            assert issuer.origin("00" * 8) == "n"
+            assert issuer.origin(chain()) == "n"
     assert len(issuer._chains) <= 100
     assert sum(issuer._held.values()) == len(issuer._chains)

@@ -65,11 +65,10 @@ def test_a_name_is_one_processs_as_long_as_that_is_alive():
 
 
 def test_a_process_that_moves_comes_anew():
-    """Others were told where it takes links, and by which key it signs."""
+    """Others were told where it takes links."""
     found = nodes()
     found.tell(a_status("a"), OPEN, 0.0)
     assert found.is_taken(a_status("a", links_at="ws://elsewhere/links"))
-    assert found.is_taken(a_status("a", key="B" * 43))
 
 
 def test_there_are_so_many_and_no_more():

@@ -36,7 +36,7 @@ stream_statuses = st.builds(
     neighbours=st.dictionaries(nodes.map("peer-".__add__), st.none() | st.floats(0, 60_000), max_size=8),
     consumers=counts,
     publishes=st.booleans(),
-    chain=st.just("") | st.from_regex(r"[0-9a-f]{16}", fullmatch=True),
+    key=st.just("") | st.from_regex(r"[A-Za-z0-9_-]{43}", fullmatch=True),
 )
 statuses = st.builds(
     a_status,
@@ -146,7 +146,6 @@ def changed(path, value):
         ),
         (["streams_at"], "ftp://h", "streams_at: expected a URL (http, https)"),
         (["streams_at"], "http://h\r\nX: y", "streams_at: expected a URL"),
-        (["key"], "A" * 42, "key: expected an Ed25519 public key"),
         (["capacity"], "many", "capacity: expected a whole number"),
         (["carries"], ["S", ".."], "carries[1]: '..' is no name of a stream"),
         (["carries"], ["S"] * 9, "carries: expected a list of at most 8"),
@@ -154,7 +153,7 @@ def changed(path, value):
         (["streams", "a/b"], {}, "streams: 'a/b' is no name of a stream"),
         (["streams", "S"], 1, "streams.S: expected a JSON object"),
         (["streams", "S", "counter"], None, "streams.S.counter: expected"),
-        (["streams", "S", "chain"], "00", "streams.S.chain: expected 16 hex digits"),
+        (["streams", "S", "key"], "A" * 42, "streams.S.key: expected an Ed25519 public key"),
         (["streams", "S", "publishes"], 1, "streams.S.publishes: expected true or false"),
         (["streams", "S", "consumers"], -1, "streams.S.consumers: expected"),
         (["streams", "S", "neighbours"], ["m"], "streams.S.neighbours: expected an object"),
@@ -221,17 +220,13 @@ PLACES = [
         "region",
         "links_at",
         "streams_at",
-        "key",
         "capacity",
         "carries",
         "streams",
     )
 ] + [
     ["streams", "S"],
-    *[
-        ["streams", "S", name]
-        for name in ("epoch", "counter", "neighbours", "consumers", "publishes", "chain")
-    ],
+    *[["streams", "S", name] for name in ("epoch", "counter", "neighbours", "consumers", "publishes", "key")],
     ["streams", "S", "neighbours", "m"],
 ]
 

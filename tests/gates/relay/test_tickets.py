@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplewire.broker.errors import ConfigError, ProtocolError, Unauthorized
+from triplewire.gates.relay.parcels import chain_name
 from triplewire.gates.relay.tickets import LEEWAY_S, TrackerKey, TrackerKeys, decoded, encoded
 
 NOW = 1_800_000_000.0
-CHAIN = bytes(range(8))
 T1 = "http://one:8003"
 PRIVATE = Ed25519PrivateKey.generate()
 TRACKER = TrackerKey(PRIVATE, lambda: NOW)
@@ -37,7 +37,7 @@ def a_ticket(tracker=TRACKER, expires=NOW + 300):
 
 def a_certificate(tracker=TRACKER, expires=NOW + 300):
     return tracker.certificate(
-        "S", CHAIN, NODE_KEY.public_bytes_raw(), "client", "node", "ws://node:8002/links", expires
+        "S", NODE_KEY.public_bytes_raw(), "client", "node", "ws://node:8002/links", expires
     )
 
 
@@ -51,7 +51,8 @@ def test_a_ticket_is_for_two_nodes_and_a_stream():
 def test_a_certificate_says_whose_a_chain_is():
     """And by which key its parcels are signed."""
     found = known().certificate(a_certificate(), NOW)
-    assert (found.stream, found.chain, found.publisher, found.node) == ("S", CHAIN, "client", "node")
+    chain = chain_name("S", "node", NODE_KEY.public_bytes_raw())
+    assert (found.stream, found.chain, found.publisher, found.node) == ("S", chain, "client", "node")
     assert found.links_at == "ws://node:8002/links"
     assert found.key.public_bytes_raw() == NODE_KEY.public_bytes_raw()
     assert (found.expires, found.tracker) == (NOW + 300, "http://1")

@@ -25,7 +25,7 @@ _IN = StreamStatus(consumers=1)
 
 def said(node, instance, streams):
     """A status."""
-    return Status(node, instance, "", "ws://127.0.0.1:1/links", "", "A" * 43, 1, dict.fromkeys(streams, _IN))
+    return Status(node, instance, "", "ws://127.0.0.1:1/links", "", 1, dict.fromkeys(streams, _IN))
 
 
 class Told:

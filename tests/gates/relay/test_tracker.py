@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.any_json import any_json
-from support.simulated_nodes import a_status
+from support.simulated_nodes import KEY, a_status
 
 from triplewire.broker.config import Config
 from triplewire.broker.errors import Forbidden, Unauthorized
@@ -21,9 +21,10 @@ from triplewire.broker.overlay_config import TrackerConfig
 from triplewire.broker.rights import OPEN, Access, Rights, Scope
 from triplewire.broker.security.authority import Nobody
 from triplewire.gates.quotas import Quotas
+from triplewire.gates.relay.parcels import chain_name
 from triplewire.gates.relay.registry import Registry
 from triplewire.gates.relay.statuses import Instructions, StatusLimits, StreamStatus
-from triplewire.gates.relay.tickets import TrackerKey, TrackerKeys
+from triplewire.gates.relay.tickets import TrackerKey, TrackerKeys, decoded
 from triplewire.gates.relay.tracker import Tracker
 from triplewire.gates.relay.tracker_access import TrackerAccess
 from triplewire.gates.relay.tracking import Tracking
@@ -159,7 +160,6 @@ MEMBERS = (
     "region",
     "links_at",
     "streams_at",
-    "key",
     "capacity",
     "carries",
     "streams",
@@ -246,9 +246,11 @@ async def test_instructions_are_for_a_process_that_is_there():
 async def test_a_ticket_to_the_origin_of_a_chain():
     """As one neighbour."""
     async with served() as tracker:
-        await tracker.put(a_status("p", streams={"S": StreamStatus(publishes=True, chain="ab" * 8)}))
+        await tracker.put(a_status("p", streams={"S": StreamStatus(publishes=True, key=KEY)}))
         await tracker.put(a_status("q"))
-        found = (await tracker.get(f"/nodes/q/origin?stream=S&chain={'ab' * 8}")).json()
+        found = (
+            await tracker.get(f"/nodes/q/origin?stream=S&chain={chain_name('S', 'p', decoded(KEY)).hex()}")
+        ).json()
         assert (found["node"], found["links_at"]) == ("p", "ws://p.example:8002/links")
         assert found["ticket"].count(".") == 2
         is_flat(await tracker.get("/nodes/q/origin?stream=S&chain=00"), 404, "not_found")
@@ -451,16 +453,13 @@ async def test_everybody_sees_what_they_may_follow():
 
 async def test_who_may_not_publish_has_no_certificate():
     """And who may not follow is told why it is not in the stream."""
-    chain = "ab" * 8
-    publishing = {name: StreamStatus(publishes=True, chain=chain) for name in ("S", "T")}
+    publishing = {name: StreamStatus(publishes=True, key=KEY) for name in ("S", "T")}
     async with served(Tokens()) as tracker:
         said = (await tracker.put(a_status("a", streams=publishing), "bob")).json()["streams"]
         assert said["S"]["certificate"] == ""
         assert "may not follow" in said["T"]["refused"]
         said = (
-            await tracker.put(
-                a_status("b", streams={"S": StreamStatus(publishes=True, chain="cd" * 8)}), "ann"
-            )
+            await tracker.put(a_status("b", streams={"S": StreamStatus(publishes=True, key=KEY)}), "ann")
         ).json()
         assert said["streams"]["S"]["certificate"]
 

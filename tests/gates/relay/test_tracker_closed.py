@@ -12,6 +12,7 @@ from support.authorities import World
 from support.closed_overlay import GRAPH, ISSUER, PERMISSIONS, PREFIXES, ClosedSite
 from support.running_tracker import RunningTracker
 from support.secured import SecuredBroker
+from support.simulated_nodes import KEY
 
 from triplewire.broker.rights import Scope
 
@@ -142,9 +143,8 @@ def test_any_tracker_tells_of_the_others(site):
 
 
 def certificate(site, client, stream, node):
-    """What a node of a client is given for its chain, another one for each node, in a stream."""
-    chain = node.encode().hex().ljust(16, "0")[:16]
-    said = site.put(node, client, stream, chain=chain).raise_for_status().json()["streams"][stream]
+    """What a node of a client is given for its chain in a stream."""
+    said = site.put(node, client, stream, key=KEY).raise_for_status().json()["streams"][stream]
     assert said["refused"] == ""
     return said["certificate"]
 

@@ -7,12 +7,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from support.simulated_nodes import WALL, Simulated, World, a_status
+from support.simulated_nodes import KEY, WALL, Simulated, World, a_status
 
 from triplewire.broker.errors import Conflict, Forbidden, NotFound, TooManyRequests
 from triplewire.broker.rights import OPEN, Access
+from triplewire.gates.relay.parcels import chain_name
 from triplewire.gates.relay.statuses import StreamStatus
-from triplewire.gates.relay.tickets import TrackerKeys
+from triplewire.gates.relay.tickets import TrackerKeys, decoded
 
 DEGREE = 4
 
@@ -521,10 +522,9 @@ class Strict:
         return who.client if who.client in self.allowed else None
 
 
-def publishing(name, client="ann", chain="ab" * 8, key="A" * 43, streams=("S",)):
-    return a_status(
-        name, key=key, streams={stream: StreamStatus(publishes=True, chain=chain) for stream in streams}
-    ), Access(client)
+def publishing(name, client="ann", key=KEY, streams=("S",)):
+    said = {stream: StreamStatus(publishes=True, key=key) for stream in streams}
+    return a_status(name, streams=said), Access(client)
 
 
 def test_a_stream_that_a_node_may_not_be_in():
@@ -546,7 +546,7 @@ def test_a_certificate_is_for_who_may_publish():
     assert (said.publisher, said.node, said.chain, said.links_at) == (
         "ann",
         "a",
-        b"\xab" * 8,
+        chain_name("S", "a", decoded(KEY)),
         status.links_at,
     )
     assert world.tracking.status(status, who, world.now).streams["S"].certificate == certificate
@@ -569,45 +569,35 @@ def test_who_is_let_publish_no_longer_hears_of_it_at_once():
     assert world.tracking.overlays.names() == ["S"]
 
 
-def test_a_chain_is_its_nodes_alone():
-    """Another node gets no certificate for it, whatever it may do else."""
+def test_a_chain_is_its_nodes_alone_and_of_one_stream():
+    """Another node that says to have the same key gets a certificate for another chain; others know chains by their names alone."""
     world = World()
-    assert world.tracking.status(*publishing("a"), world.now).streams["S"].certificate
-    other = world.tracking.status(*publishing("b", key="B" * 42 + "A"), world.now)
-    assert other.streams["S"].certificate == ""
-
-
-def test_a_chain_is_its_nodes_in_all_streams_and_longer_than_its_stream():
-    """Others' nodes know chains by their names alone."""
-    world = World()
-    world.tracking.status(*publishing("a"), world.now)
-    thief = publishing("b", key="B" * 42 + "A", streams=("T",))
-    assert world.tracking.status(*thief, world.now).streams["T"].certificate == ""
-    world.tracking.remove("a", world.now)
-    assert world.tracking.overlays.names() == ["T"]
-    world.now += world.config.ticket_s
-    for stream in "ST":
-        thief = publishing("b", key="B" * 42 + "A", streams=(stream,))
-        assert world.tracking.status(*thief, world.now).streams[stream].certificate == ""
-    assert world.tracking.status(*publishing("a", streams=("S", "U")), world.now).streams["U"].certificate
+    keys = keys_of(world)
+    chains = {
+        keys.certificate(one.certificate, WALL + world.now).chain
+        for name in "ab"
+        for one in world.tracking.status(*publishing(name, streams="ST"), world.now).streams.values()
+    }
+    assert len(chains) == 4
 
 
 def test_a_ticket_to_the_origin_of_a_chain():
     """For a node of the stream, and to one that is there."""
     world = crowd(12)
     world.tracking.status(*publishing("p"), world.now)
-    found = world.tracking.origin("n002", "S", "ab" * 8)
+    chain = chain_name("S", "p", decoded(KEY)).hex()
+    found = world.tracking.origin("n002", "S", chain)
     ticket = keys_of(world).ticket(found.ticket, WALL + world.now)
     assert (found.node, found.links_at) == ("p", "ws://p.example:8002/links")
     assert (ticket.stream, ticket.nodes) == ("S", {"n002", "p"})
-    for name, stream, chain, error in (
-        ("stranger", "S", "ab" * 8, Forbidden),
-        ("n002", "T", "ab" * 8, Forbidden),
+    for name, stream, asked, error in (
+        ("stranger", "S", chain, Forbidden),
+        ("n002", "T", chain, Forbidden),
         ("n002", "S", "00" * 8, NotFound),
-        ("p", "S", "ab" * 8, Forbidden),
+        ("p", "S", chain, Forbidden),
     ):
         with pytest.raises(error):
-            world.tracking.origin(name, stream, chain)
+            world.tracking.origin(name, stream, asked)
     world.tracking.remove("p", world.now)
     with pytest.raises(NotFound):
         world.tracking.origin("n002", "S", "ab" * 8)
