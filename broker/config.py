@@ -271,6 +271,10 @@ class StreamGateConfig:
     streams: int = 1000
 
 
+_KEPT = 2_048
+_KEPT_OVERLAY = 32_768
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamConfig:
     """One stream: what it is made of, how long its items wait to leave together, and what is kept of them.
@@ -279,6 +283,7 @@ class StreamConfig:
     graphs to a subscription; `of` to a join and a filter; `only` and `python` to a filter; `url` and what follows it
     to a relay; `overlay` to what is published; `store_graph` to all.  With `keep`, blank nodes get IRIs in the store
     (RDF 1.1 Concepts, 3.5), so that what waited for it at a crash can be stored at the next start; without, that is lost.
+    `kept_items` is what `history_items` comes to.
     """
 
     kind: str = "publish"
@@ -287,7 +292,7 @@ class StreamConfig:
     source_id: str = ""
     window_s: float = 0.0
     window_most_s: float = 1.0
-    history_items: int = 2048
+    history_items: int = 0
     history_bytes: int = 16 * 1024 * 1024
     history_s: float = 0.0
     keep: bool = False
@@ -307,6 +312,11 @@ class StreamConfig:
     identity: str = ""
     credentials: str = ""
     ca: str = ""
+
+    @property
+    def kept_items(self) -> int:
+        """How many items are kept: in streams with `overlay` for who comes back to another relay, some seconds earlier."""
+        return self.history_items or (_KEPT_OVERLAY if self.overlay else _KEPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

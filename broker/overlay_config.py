@@ -77,6 +77,8 @@ class TrackerConfig:
     figures_sources: int = 24
     hop_ms: float = 0.5
     nodes: int = 10_000
+    client_nodes: int = 100
+    capacity: int = 20_000
     streams: int = 1_000
     node_streams: int = 250
     status_bytes: int = 262_144

@@ -89,11 +89,14 @@ class Relay:
             "count": len(self._feeds),
             "taken": sum(count.taken for count in counts),
             "duplicates": sum(count.duplicates for count in counts),
+            "conflicts": sum(count.conflicts for count in counts),
             "loops": sum(count.loops for count in counts),
             "batches": sum(count.batches for count in counts),
             "kept": sum(len(stream.history) for stream in self._streams.values()),
+            "not_kept": sum(bool(stream.history.trouble) for stream in self._streams.values()),
             "of": {
                 name: {"followers": feed.followers, "not_carried": feed.behind, **asdict(feed.counts)}
+                | ({"not_kept": trouble} if (trouble := feed.history.trouble) else {})
                 for name, feed in self._feeds.items()
             },
         }
@@ -119,7 +122,8 @@ class Relay:
             if config.keep and folder is not None:
                 file, most = folder / f"{name}.places", self._config.relay.chains
                 places = Places(file, stream.source_id, stream.history.last, most)
-            self._feeds[name] = OverlayFeed(stream, self._joining.node, places=places)
+            feed = self._feeds[name] = OverlayFeed(stream, self._joining.node, places=places)
+            stream.is_there = feed.is_there
 
     async def _end(self) -> None:
         await asyncio.gather(*(feed.close() for feed in self._feeds.values()))

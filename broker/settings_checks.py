@@ -28,6 +28,7 @@ _AT_LEAST_ONE = (
     "stream.item_bytes",
     "tracker.sampled",
     "tracker.nodes",
+    "tracker.capacity",
     "tracker.streams",
     "tracker.node_streams",
     "tracker.status_bytes",

@@ -52,6 +52,9 @@ def check_streams(config: Config) -> None:
     for name, stream in config.streams.items():
         check_stream(name, stream)
         check_among(name, stream, config, there)
+        if stream.overlay and stream.store_graph and config.store.data and not stream.keep:
+            # The store outlives the process, and the stream would not know what of the others' items it has.
+            raise ConfigError(f"streams.{name}.overlay and store_graph need keep where there is store.data")
     _check_circles(config.streams)
 
 
@@ -88,8 +91,8 @@ def check_stream(name: str, stream: StreamConfig) -> None:
         raise ConfigError(f"{path}.window_s must not be more than {path}.window_most_s")
     if stream.store_graph and not _ABSOLUTE.match(stream.store_graph):
         raise ConfigError(f"{path}.store_graph must be an absolute IRI, not {stream.store_graph!r}")
-    if stream.history_items < 1 or stream.history_bytes < 1:
-        raise ConfigError(f"{path}.history_items and {path}.history_bytes must be at least 1")
+    if stream.history_items < 0 or stream.history_bytes < 1:
+        raise ConfigError(f"{path}.history_bytes must be at least 1, and {path}.history_items 0 or more")
 
 
 def _check_kind(path: str, stream: StreamConfig) -> None:

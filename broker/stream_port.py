@@ -38,7 +38,7 @@ class StreamPort:
         self, config: Config, feeds: Mapping[str, Feed], authority: Authority, quotas: Quotas
     ) -> None:
         self._config = config
-        self.directory = Directory(feeds)
+        self.directory = Directory(feeds, trackers=config.relay.trackers)
         self._selections = Selections(config.stream, config.limits)
         self._at = self._at_tls = ""
         limits, settings = config.limits, config.stream
@@ -54,7 +54,9 @@ class StreamPort:
         self._workers: Workers | None = None
         if settings.workers:
             log = config.log
-            self._workers = Workers(feeds, authority, limits, settings, log.level, quotas, log.format)
+            self._workers = Workers(
+                feeds, authority, limits, settings, log.level, quotas, log.format, config.relay.trackers
+            )
 
     @contextlib.asynccontextmanager
     async def served(self, tls: Certificate | None) -> AsyncIterator[tuple[str, str]]:

@@ -90,12 +90,13 @@ class StreamConsumer(_Consuming):
     gaps that a relay tells of.
 
     `url` can also be a tracker's, `http://tracker:8003/consume/events`, which sends us to a relay, and to another one when
-    that dies; `others` are asked where it does not answer.  Another relay has the items of different publishers in
-    another order: each is given once, and those of one publisher in order, all the same (`settings.overlap_s`).
+    that dies, or refuses us; `others` are asked where it does not answer.  Another relay has the items of different
+    publishers in another order: each is given once, and those of one publisher in order, all the same (`settings.overlap_s`).
 
     A lost or silent connection is opened again, after a while that grows with each attempt (`following.py` has what can
     be known of a gap, which `on_gap` is told).  Iterating raises BrokerRefused where the server answers 4xx,
-    BrokerMisbehaved where it sends no items, and ConnectionLost where it can't be reached at first.
+    BrokerMisbehaved where it sends no items, and ConnectionLost where it can't be reached at first; of relays that a
+    tracker named, where two do.
     """
 
     def _begin(self) -> None:

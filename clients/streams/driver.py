@@ -9,8 +9,10 @@ import asyncio
 import re
 import socket
 import threading
+import time
+from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from .settings import StreamSettings
 
 _MOST_OF_AN_ERROR = 64 * 1024
+# What httpcore says when there is a socket to wake, and of how many: more than a tracker and its relays need at a time.
+_OPENED = {"connection.connect_tcp.complete", "connection.start_tls.complete"}
+_SOCKETS = 16
 # A server that says how often it sends something at least, in seconds, is gone when so many times in turn it did not; a
 # busy one may be late.
 _SIGN_OF_LIFE = "triplewire-sign-of-life"
@@ -48,6 +53,7 @@ class FollowDriver:
         self._stopped = threading.Event()
         self._response: httpx.Response | None = None
         self._chunks: Iterator[bytes] = iter(())
+        self._streams: deque[Any] = deque(maxlen=_SOCKETS)  # what httpcore has opened, the newest last
 
     def items(self, flow: FollowFlow) -> Generator[Items]:
         """The items that the flow gives, until it returns or `stop` is called; raises what the flow raises."""
@@ -73,17 +79,14 @@ class FollowDriver:
             self._hang_up()
 
     def stop(self) -> None:
-        """End it, from any thread: a read that waits is woken."""
+        """End it, from any thread: whoever waits for a head, or for what comes next, is woken."""
         self._stopped.set()
-        response = self._response
-        stream = response.extensions.get("network_stream") if response is not None else None
-        # To close a socket wakes nobody who reads it; to shut it down does.
-        connection = stream.get_extra_info("socket") if stream is not None else None
-        if connection is not None:
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                return  # it is closed already
+        for stream in tuple(self._streams):
+            # To close a socket wakes nobody who reads it; to shut it down does.
+            connection = stream.get_extra_info("socket")
+            if connection is not None:
+                with suppress(OSError):  # it is closed already
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection."""
@@ -104,16 +107,23 @@ class FollowDriver:
     def _open(self, call: Call) -> Reply:
         self._hang_up()
         request = _request(self._http, call)
+        request.extensions["trace"] = self._notice
         response = self._http.send(request, stream=True)
-        if response.is_success:
-            _let_be_silent(request, response, self._settings)
+        _let_be_silent(request, response, call, self._settings)
         self._response = response
         # An empty chunk would look like the end.
         self._chunks = (chunk for chunk in response.iter_raw() if chunk)
         body = b""
-        while not response.is_success and len(body) < _MOST_OF_AN_ERROR and (data := next(self._chunks, b"")):
+        patience = _Patience(response, call, self._settings)
+        while patience.reads(body) and (data := next(self._chunks, b"")):
             body += data
         return _reply(response, body)
+
+    def _notice(self, event: str, told: dict[str, Any]) -> None:
+        if event in _OPENED:
+            self._streams.append(told["return_value"])
+            if self._stopped.is_set():
+                self.stop()
 
     def _hang_up(self) -> None:
         response, self._response = self._response, None
@@ -178,11 +188,11 @@ class AsyncFollowDriver:
         await self._hang_up()
         request = _request(self._http, call)
         response = await self._http.send(request, stream=True)
-        if response.is_success:
-            _let_be_silent(request, response, self._settings)
+        _let_be_silent(request, response, call, self._settings)
         self._response, self._chunks = response, response.aiter_raw()
         body = b""
-        while not response.is_success and len(body) < _MOST_OF_AN_ERROR and (data := await self._next()):
+        patience = _Patience(response, call, self._settings)
+        while patience.reads(body) and (data := await self._next()):
             body += data
         return _reply(response, body)
 
@@ -213,8 +223,29 @@ def _request(http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Reques
     return request
 
 
-def _let_be_silent(request: httpx.Request, response: httpx.Response, settings: StreamSettings) -> None:
+class _Patience:
+    """How much of an error's body is read, and how long: what has no end would be waited for for ever."""
+
+    def __init__(self, response: httpx.Response, call: Call, settings: StreamSettings) -> None:
+        self._is_error = not response.is_success
+        self._until = time.monotonic() + _error_s(call, settings)
+
+    def reads(self, body: bytes) -> bool:
+        """Whether more than this is read."""
+        return self._is_error and len(body) < _MOST_OF_AN_ERROR and time.monotonic() < self._until
+
+
+def _error_s(call: Call, settings: StreamSettings) -> float:
+    return settings.timeout_s if call.head_s is None else call.head_s
+
+
+def _let_be_silent(
+    request: httpx.Request, response: httpx.Response, call: Call, settings: StreamSettings
+) -> None:
     """The head has come: from now on it is a stream.  httpcore looks into the request when it reads the body."""
+    if not response.is_success:
+        request.extensions["timeout"]["read"] = _error_s(call, settings)
+        return
     promised = response.headers.get(_SIGN_OF_LIFE, "")
     silence_s = settings.silence_s
     if _SECONDS.fullmatch(promised):

@@ -10,8 +10,8 @@ from pathlib import Path
 from triplewire.broker.errors import ClientError
 from triplewire.clients.private_file import replace_file
 
-# Two ids, a URL and their names: what is larger is no file of ours.
-_LARGEST_BYTES = 64 * 1024
+# Two ids, which may be as long as an item's headers and are escaped, a URL and their names: what is larger is no file of ours.
+_LARGEST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,14 @@ class LastSeen:
 
     With both, a server is asked for what comes after the one before: that the last comes again first is the proof
     that its history reaches back so far.  `relay` is the URL where it was had, where there are several: another relay
-    has the items of different publishers in another order.
+    has the items of different publishers in another order.  `at` is when that was, in seconds since 1970, and not later
+    than it was; None where it is not known.
     """
 
     last: str
     before: str | None = None
     relay: str | None = None
+    at: float | None = None
 
 
 class LastSeenFile:
@@ -52,16 +54,23 @@ class LastSeenFile:
         try:
             document = json.loads(text)
             last, before, relay = document["last_seen"], document["before"], document.get("relay")
+            at = document.get("at")
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-            last = before = relay = 0
-        if not isinstance(last, str) or not all(isinstance(each, str | None) for each in (before, relay)):
+            last = before = relay = at = 0
+        if (
+            not isinstance(last, str)
+            or not all(isinstance(each, str | None) for each in (before, relay))
+            or not isinstance(at, float | None)
+        ):
             raise ClientError(f"{self.path}: expected the last item's id as a consumer keeps it")
-        return LastSeen(last, before, relay)
+        return LastSeen(last, before, relay, at)
 
     def keep(self, seen: LastSeen) -> None:
         """Put it in the place of what is there."""
-        document = {"last_seen": seen.last, "before": seen.before}
+        document: dict[str, str | float | None] = {"last_seen": seen.last, "before": seen.before}
         if seen.relay is not None:
             document["relay"] = seen.relay
+        if seen.at is not None:
+            document["at"] = seen.at
         text = json.dumps(document)
         replace_file(self.path, f"{text}\n", synced=False)

@@ -44,6 +44,11 @@ class Places:
         """Whether it can be followed at more than one place, as far as is known."""
         return len(self._urls) > 1 or self._last is not None or self.relay not in {None, self._urls[0]}
 
+    @property
+    def is_named(self) -> bool:
+        """Whether a tracker named the relay that is followed: it knows others."""
+        return self._last is not None and self._last.url == self.relay and bool(self._last.node)
+
     def trails(self) -> Iterator[Trail]:
         """Where to try, in this order."""
         first, *others = self._urls
@@ -86,6 +91,10 @@ class Places:
             self._avoided[trail.node or _base(trail.url)] = None
             if len(self._avoided) > _MOST_AVOIDED:
                 del self._avoided[next(iter(self._avoided))]
+
+    def avoid_none(self) -> None:
+        """Nobody knows of a relay that is not avoided: what failed once may be well by now."""
+        self._avoided.clear()
 
     def lost(self) -> None:
         """The relay that it is followed at has gone."""

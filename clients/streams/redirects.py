@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_HOPS = 5
-_MOST_CHARS = 8192
+_MOST_CHARS = 65_536  # an item's id in it can be as long as headers are
 _PORTS = {"http": 80, "https": 443}
 _NODE = "triplewire-node"
 
@@ -74,14 +74,15 @@ class Trust:
 class Trail:
     """The way of one request, from one of a user's URLs over servers that send it on.
 
-    `url` is where to ask, `shares_token` whether the token may be sent there, `node` what the last server calls that
-    relay, "" where it does not say.
+    `url` is where to ask, `shares_token` whether the token may be sent there, `is_moved` whether it was sent on, `node` what
+    the last server that named a relay calls it, "" where none did.
     """
 
     def __init__(self, url: str, trust: Trust, *, shares_token: bool = True, node: str = "") -> None:
         self.url = url
         self.shares_token = shares_token
         self.node = node
+        self.is_moved = False
         self._trust = trust
         self._been = [url]
 
@@ -90,24 +91,20 @@ class Trail:
         """Where it began."""
         return self._been[0]
 
-    @property
-    def is_moved(self) -> bool:
-        """Whether it was sent on."""
-        return len(self._been) > 1
-
     def follow(self, reply: Reply, ours: Iterable[str]) -> None:
         """Go where a reply of REDIRECTS sends us; the parameters called as `ours` were added here, and are taken off.
 
         Raises:
             BrokerRefused: there is no going there.
         """
+        self.is_moved = True
+        self.node = reply.headers.get(_NODE, "")[:200] or self.node
         url = _without(self._target(reply), frozenset(ours))
         if url in self._been:
             self._refuse(reply, f"it sends us in a circle, to {url}")
         if len(self._been) > MOST_HOPS:
             self._refuse(reply, f"it was sent on more than {MOST_HOPS} times")
         self.shares_token = self._trust.reaches(url, self.url if self.shares_token else "")
-        self.node = reply.headers.get(_NODE, "")[:200]
         self.url = url
         self._been.append(url)
 
@@ -128,7 +125,7 @@ class Trail:
             self._refuse(reply, f"it sends us to {location:.200}")
         if "@" in urlsplit(url).netloc:
             self._refuse(reply, "it sends us to a URL with a password in it")
-        if origin.scheme == "http" and self.url.startswith("https:"):
+        if origin.scheme == "http" and Origin.of(self.url).scheme == "https":
             self._refuse(reply, f"it sends us from https to {origin}")
         return url
 

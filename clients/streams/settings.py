@@ -17,7 +17,8 @@ class StreamSettings(ClientSettings):
     # Of so many items a consumer knows that it had them.  A relay that has just joined a stream gives what the others keep
     # for it, the last 30 s; a city's buses are 653 items a second.
     remembered_ids: int = 32_768
-    # Where it goes on at another relay of a stream, it begins so many seconds earlier; servers take up to 60.
+    # Where it goes on at another relay of a stream, it begins so many seconds earlier, and more where one of several publishers
+    # had fallen silent; servers take up to 60.
     overlap_s: float = 10.0
     region: str = ""  # ours: a tracker sends us to a relay that is near
     tracker_s: float = 5.0  # how long a tracker, or a relay that it sent us to, is waited for

@@ -81,12 +81,12 @@ class Callers:
     async def status(self, request: Request, name: str) -> tuple[Status, Access]:
         """What a node says of itself, and who says it.  Raises as `asker` does, and as `whole_body` and `Status.read` do."""
         who = await self._speaker(request, name)
-        self._tracking.nodes.speaks(name, self._clock())
+        self._tracking.nodes.speaks(name, who, self._clock())
         body = await whole_body(request, self._most_bytes, self._timeout_s, "tracker.status_bytes")
         address = request.client.host if request.client else None
         self._quotas.received(who.client, address, len(body))
         status = Status.read(name, body, self._limits)
-        self._tracking.nodes.spends(name, len(status.streams) + len(status.carries), self._clock())
+        self._tracking.nodes.spends(name, who, len(status.streams) + len(status.carries), self._clock())
         self._check(name, who)  # it may have become another's while the body was under way
         return status, who
 

@@ -66,8 +66,12 @@ class Carrier(Protocol):
         """Return once items of it can be carried, at once where they can; the first call makes this a publisher.
 
         Raises:
-            BrokerError: they can't be: no tracker answers in time (Overloaded), or it lets nobody here publish (Forbidden).
+            BrokerError: they can't be: no tracker answers in time, or `is_there` is not (Overloaded), or it lets nobody here
+                publish (Forbidden).
         """
+
+    def is_there(self, stream: str) -> bool:
+        """Whether the stream is really carried here; False where this node has been out of its overlay for longer than `relay.dial_s`."""
 
     async def publish(self, stream: str, items: Sequence[Item]) -> None:
         """Carry these; returns when they have left.
@@ -132,6 +136,10 @@ class OverlayFeed(FeedOf):
     def behind(self) -> int:
         """How many items were taken and have not left, though they should have."""
         return len(self._behind)
+
+    def is_there(self) -> bool:
+        """Whether what the others publish comes here; see `Carrier`."""
+        return self._carrier.is_there(self.name)
 
     def followed(self, change: int) -> None:
         """See `Feed`."""

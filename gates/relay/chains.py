@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from .counted import Counted
 from .gaps import Gap, Schedule, Want
 from .ordered import Chain, Delivery, GapMarker, Piece
 
@@ -61,14 +62,16 @@ class Sequencer:
     """
 
     def __init__(
-        self, rng: Random, limits: SequencerLimits = SEQUENCER_LIMITS, *, p99_ms: float = 200.0
+        self,
+        rng: Random,
+        limits: SequencerLimits = SEQUENCER_LIMITS,
+        *,
+        p99_ms: float = 200.0,
+        counted: Counted | None = None,
     ) -> None:
         self.asked = 0  # wants that were given
         self.gaps = 0  # that were seen
-        self.markers = 0  # gaps that were given up, and how many items there were in them
-        self.lost = 0
-        self.early = 0  # gaps that were given up as too much was held back
-        self.late = 0  # items that came when their place had passed
+        self.counted = counted if counted is not None else Counted()
         self._limits = limits
         self._schedule = Schedule(rng, limits.tries, p99_ms)
         self._chains: OrderedDict[bytes, Chain] = OrderedDict()  # the one that was idle longest first
@@ -126,10 +129,13 @@ class Sequencer:
             known.begin(after)
             self._reclaim(known, now)
 
-    def heads(self, chain: bytes, oldest: int, newest: int, peer: str, now: float) -> None:
+    def heads(  # noqa: PLR0913, PLR0917 - a chain, who, what and when
+        self, chain: bytes, oldest: int, newest: int, peer: str, now: float, recent: int = 1
+    ) -> None:
         """A neighbour has items of the chain from `oldest` to `newest`, or most of them.
 
-        Where it has none, `oldest` is newest + 1, the number that comes next.
+        Where it has none, `oldest` is newest + 1, the number that comes next.  Of a chain that never was here, what comes
+        before `recent` is too old to be wanted.
         """
         self._now = now
         known = self._chains.get(chain)
@@ -140,6 +146,7 @@ class Sequencer:
         if known.started and newest < known.next:
             known.claims.pop(peer, None)
         elif peer in known.claims or len(known.claims) < _MOST_PEERS:
+            oldest = known.wanted_from(oldest, max(oldest, recent))
             known.claims[peer] = (oldest, newest)
             self._cut(known, oldest, now)
             for gap in known.gaps_in(oldest, newest):
@@ -199,10 +206,29 @@ class Sequencer:
         if not chain.started:
             chain.start(parcel.first)
         if parcel.last < chain.next:
-            self.late += parcel.count
+            self.counted.late += parcel.count
         else:
             self._take(chain, parcel, now)
         return self._delivered()
+
+    def misses(self, chain: bytes, first: int, last: int) -> bool:
+        """Whether one of these is known to be missing, or is beyond all that came of a chain that has started."""
+        known = self._chains.get(chain)
+        return (
+            known is not None and known.started and (last > known.newest or bool(known.gaps_in(first, last)))
+        )
+
+    def passed(self, chain: bytes, first: int, last: int, now: float) -> None:
+        """These were there, signed, and are no more: what has not come of them by now is a gap like any other."""
+        self._now = now
+        known = self._chains.get(chain) or self._make(chain, now)
+        if not known.started:
+            known.start(first)
+        if last > known.newest:
+            known.gaps.append(self._missing(known, known.newest + 1, last, now))
+            known.newest = last
+            self.gaps += 1
+            self._reclaim(known, now)
 
     def given_up(self, now: float) -> list[Delivery]:
         """What can be delivered, as by this time nobody waits for what is missing before it."""
@@ -336,6 +362,7 @@ class Sequencer:
                 gap.lost = True
                 self._release(chain)
             else:
+                self.counted.forgotten += 1
                 chain.claims = {
                     peer: claim for peer, claim in chain.claims.items() if claim[1] <= chain.newest
                 }
@@ -348,8 +375,8 @@ class Sequencer:
         for delivery in chain.release():
             self._out.append(delivery)
             if isinstance(delivery, GapMarker):
-                self.markers += 1
-                self.lost += delivery.last - delivery.first + 1
+                self.counted.markers += 1
+                self.counted.lost += delivery.last - delivery.first + 1
         self._held_parcels -= parcels - len(chain.held)
         self._held_bytes -= size - chain.held_bytes
         if not chain.held:
@@ -359,7 +386,7 @@ class Sequencer:
         while self._held_parcels > self._limits.held_parcels or self._held_bytes > self._limits.held_bytes:
             chain = max(self._stalled.values(), key=self._share)
             chain.gaps[0].lost = True
-            self.early += 1
+            self.counted.early += 1
             self._release(chain)
 
     def _share(self, chain: Chain) -> float:

@@ -39,6 +39,11 @@ class Counted:
     absent: int = 0  # answers that the neighbour has it not either
     origins: int = 0  # wants that went to the node where a chain begins
     gaps: int = 0  # markers given to consumers, as what is missing is nowhere to be had
+    markers: int = 0  # gaps that were given up, and how many items there were in them
+    lost: int = 0
+    early: int = 0  # of these gaps, those that were given up as too much waited behind them
+    late: int = 0  # items that came when their place had passed
+    forgotten: int = 0  # times that a neighbour spoke of items, and nobody gave them
     withheld: int = 0  # parcels that a sink was too slow for; they are given to it later
     published: int = 0  # own parcels
     published_items: int = 0

@@ -19,7 +19,8 @@ What this does not defend against: a region is a claim.  A node that names the r
 link between them is measured, and attackers who are really there can't be told from others at all.  Two who lie together can
 make the link between themselves as short as they like.  What bounds the harm is the degree: nobody has more links than that.
 
-The caller reports links that are there, and cuts them when they are not: what is kept of links is bounded by that.
+The caller reports links that are there, what both ends say of one at the same time if both speak, and cuts those that are not
+there any more: what is kept of links is bounded by that.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ LEAST_LINKS = 3
 SEEN = 24
 # Pairs of regions that are remembered: all of 140 regions.
 REGIONAL = 10_000
+# Two ends that measure the same link say about the same: a part more, and a moment in which one was busy.
+STRETCHED = 1.25
+STRETCHED_MS = 2.0
 # A median is worked out again when so large a part of what is measured between two regions has changed.
 STALE_SHARE = 0.25
 
@@ -118,6 +122,11 @@ class Delays:
         if here is None and there is None:
             return None
         return max(here or 0.0, there or 0.0, 2 * self._same_ms) / 2
+
+    def stretches(self, node: str, peer: str) -> bool:
+        """Whether it is this end's word alone that makes their link long."""
+        here, there = self._said(node, peer)
+        return here is not None and here > STRETCHED * (there or 0.0) + STRETCHED_MS
 
     def between(self, a: str, b: str) -> float:
         """The delay between two nodes by the best that is known."""

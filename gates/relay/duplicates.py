@@ -87,17 +87,6 @@ class Duplicates:
         self._gone: OrderedDict[bytes, int] = OrderedDict()  # the greatest numbers of chains that went
         self._gaps = 0
 
-    def __len__(self) -> int:
-        return len(self._chains)
-
-    def __contains__(self, chain: bytes) -> bool:
-        return chain in self._chains
-
-    @property
-    def gaps(self) -> int:
-        """How many there are, in all chains together."""
-        return self._gaps
-
     def begin(self, chain: bytes, after: int, now: float) -> None:
         """Of a chain that nothing has come of, what comes after the number `after` will be new.
 
@@ -145,18 +134,6 @@ class Duplicates:
             if self._gaps > self._most_gaps:
                 self._let_go_of_gaps()
         return found
-
-    def missing(self, chain: bytes) -> list[Range]:
-        """What may still come of numbers below the greatest that came."""
-        seen = self._chains.get(chain)
-        return list(seen.gaps) if seen is not None else []
-
-    def newest(self, chain: bytes) -> int | None:
-        """The greatest number that was seen of a chain, and stays known a while after the chain has gone; None before the first."""
-        seen = self._chains.get(chain)
-        if seen is not None:
-            return seen.newest if seen.started else None
-        return self._gone.get(chain)
 
     def expire(self, now: float) -> None:
         """Let go of chains that have been idle for too long, which else happens as other chains come."""

@@ -1,20 +1,23 @@
 """How long items take through a stream's overlay, by what the tracker knows of it: worked out beside the event loop, and kept.
 
-An overlay is copied on the loop, which takes some ms for thousands of nodes; the fastest ways are found by a thread.  One
-stream at a time, so that no crowd of questions takes the processor.
+An overlay is copied on the loop, which takes some ms for thousands of nodes, and kept for a while; the fastest ways are found
+by a thread.  One stream at a time, so that no crowd of questions takes the processor.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from triplewire.broker.errors import NotFound, Overloaded
+
 from .paths import Figures, fastest, figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from triplewire.broker.overlay_config import TrackerConfig
 
@@ -22,10 +25,15 @@ if TYPE_CHECKING:
     from .paths import Route
 
 _MOST_ROUTES: Final = 16  # sources whose ways are kept, of all streams
+_MOST_COPIES: Final = 4  # streams whose links are kept for the next source
+_MOST_WAITING: Final = 64  # questions, until they have their turn
 # Nodes wait for what they miss by it: one that says that its links take a minute must not have all wait so long
 _MOST_P99_MS: Final = 1000.0
 _WHOLE: Final = 64  # nodes: the figures of so few are from all of them
 _OLD: Final = 12  # figures_s: delays change without links changing
+
+
+Links = dict[str, dict[str, float]]
 
 
 @dataclass(slots=True)
@@ -44,15 +52,21 @@ class Estimates:
         self._clock = clock
         self._figures: dict[str, _Kept] = {}
         self._routes: OrderedDict[tuple[str, str], tuple[float, dict[str, Route]]] = OrderedDict()
+        self._copies: OrderedDict[str, tuple[float, Links]] = OrderedDict()
         self._one = asyncio.Lock()
+        self._waiting = 0
 
     async def figures(self, stream: str) -> Figures:
         """Of all pairs of nodes, from some sources; at most figures_s old, where something has changed.
 
         Raises:
             NotFound: there is no such stream.
+            Overloaded: too many ask at once.
         """
-        async with self._one:
+        kept = self._figures.get(stream)
+        if kept is not None and not self._is_old(kept, self._overlays.there(stream).version):
+            return kept.figures
+        async with self._turn():
             overlay = self._overlays.there(stream)
             kept = self._figures.get(stream)
             if kept is None or self._is_old(kept, overlay.version):
@@ -67,16 +81,17 @@ class Estimates:
 
         Raises:
             NotFound: there is no such stream.
+            Overloaded: too many ask at once.
         """
-        async with self._one:
-            self._overlays.there(stream)
+        async with self._turn():
+            overlay = self._overlays.there(stream)
             now = self._clock()
             known = self._routes.get((stream, source))
             if known is not None and now - known[0] < self._config.figures_s:
                 return known[1]
-            links = self._overlays.there(stream).links()
-            if source not in links:
+            if source not in overlay.members:
                 return None
+            links = self._links(stream, source, now)
             hop_ms = self._config.hop_ms
             found = await asyncio.to_thread(
                 fastest, links.__getitem__, lambda a, b: links[a][b], source, hop_ms
@@ -93,15 +108,43 @@ class Estimates:
         for stream in self._figures.keys() - set(streams):
             del self._figures[stream]
         for stream in streams:
-            if self._overlays.get(stream) is not None:
+            # It may have ended meanwhile; where too many ask, the next time comes
+            with contextlib.suppress(NotFound, Overloaded):
                 await self.figures(stream)
+        self._let_go(self._clock())
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._waiting >= _MOST_WAITING:
+            raise Overloaded("too many ask how long items take: try again later")
+        self._waiting += 1
+        try:
+            async with self._one:
+                yield
+        finally:
+            self._waiting -= 1
+
+    def _links(self, stream: str, source: str, now: float) -> Links:
+        """The links of a stream, as they were some seconds ago, if the source was there."""
+        self._let_go(now)
+        if source not in self._copies.get(stream, (now, {}))[1]:
+            self._copies[stream] = (now, self._overlays.there(stream).links())
+            self._copies.move_to_end(stream)
+            if len(self._copies) > _MOST_COPIES:
+                self._copies.popitem(last=False)
+        return self._copies[stream][1]
+
+    def _let_go(self, now: float) -> None:
+        for old in (self._copies, self._routes):
+            while old and now - next(iter(old.values()))[0] >= self._config.figures_s:
+                old.popitem(last=False)
 
     def _is_old(self, kept: _Kept, version: int) -> bool:
         age_s = self._clock() - kept.made
         most_s = self._config.figures_s * (_OLD if kept.version == version else 1)
         return age_s >= most_s
 
-    def _worked_out(self, links: dict[str, dict[str, float]]) -> Figures:
+    def _worked_out(self, links: Links) -> Figures:
         return figures(
             list(links),
             links.__getitem__,

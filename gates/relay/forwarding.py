@@ -5,7 +5,7 @@ neither spreads nor hides the true one.  What comes because it was asked for is 
 
 Neighbours are told what is kept here when a link begins, and when a chain has been quiet for a moment, so that a last
 parcel that was lost is missed, too.  What is missing is asked of neighbours in turn, and at last of the node where its
-chain begins.
+chain begins.  A certificate goes to all neighbours while it is news; else it is for those who need it, and ask.
 """
 
 from __future__ import annotations
@@ -19,50 +19,48 @@ from typing import TYPE_CHECKING, Final
 
 from triplewire.broker.errors import ProtocolError
 
-from .allowances import Allowances
+from .answers import Answers
 from .certified import CertifiedChain
 from .chains import Sequencer, SequencerLimits
 from .duplicates import Duplicates
 from .gaps import Want
 from .giving import Giving
 from .kept import Kept
-from .messages import Absent, Certified, Heads, Resent, Wanted, encode, heads_of
+from .messages import MOST_NEEDED, Wanted, encode
+from .needs import Head
 from .parcels import verify
 from .returning import Returning
+from .telling import Telling
 from .tickets import LEEWAY_S
+from .unheard import Unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from triplewire.broker.overlay_config import RelayConfig
 
     from .carrying import Sink
     from .counted import Counted
     from .link import Link
+    from .messages import Absent, Heads
     from .parcels import Parcel
     from .places import Places
     from .tickets import Certificate
 
 log = logging.getLogger("triplewire.gates.relay")
 
-_QUIET_S: Final = 0.5
-_FRESH_S: Final = 5.0  # a chain that was certified so lately began just now
 _IN_VAIN: Final = 3  # tries: neighbours that answer nothing may be all that there are
 _ASKED: Final = 100  # ranges of one neighbour, of which it is known that they are asked for
-_HOLES: Final = 10  # ranges that one answer names as absent
-_WANT_COST: Final = 4096  # bytes, to look for what somebody misses
 _EXPIRE_S: Final = 5.0
 _OWN_IDLE: Final = 0.75  # a publisher begins a new chain before others forget its last one
-_BUSY: Final = 2  # a link with more than this part of its queue in use is asked for nothing
 
 
 @dataclass(slots=True)
 class _Neighbour:
-    """A link that shares the stream since `at`; `claims` are the last items that it says it has, by chain."""
+    """A link that shares the stream; `claims` are what it says it has, by chain."""
 
     link: Link
-    at: float
-    claims: dict[bytes, int] = field(default_factory=dict)
+    claims: dict[bytes, Head] = field(default_factory=dict)
     asked: dict[tuple[bytes, int, int], None] = field(default_factory=dict)
 
 
@@ -91,13 +89,13 @@ class Forwarding:
         self._renews = renews
         self._loop = asyncio.get_running_loop()
         self._chains: dict[bytes, CertifiedChain] = {}  # the one that was idle longest first, nearly
-        self._loud: dict[bytes, CertifiedChain] = {}  # neighbours do not know yet how far these are here
         self._neighbours: dict[str, _Neighbour] = {}
-        self._allowances = Allowances(config.link_bytes)
         self._duplicates = Duplicates(config.chains, config.gaps, config.chain_idle_s)
         self._kept = Kept(config.kept_bytes, config.kept_s)
+        self._answers = Answers(self._kept, config, counted)
+        self._unheard = Unheard(self._kept, config.kept_s, config.silent_s + config.ping_s)
         limits = SequencerLimits(tries=config.gap_tries, chains=config.chains, idle_s=config.chain_idle_s)
-        self._sequencer = Sequencer(random.Random(), limits)  # noqa: S311 - spreads waits, and nothing else
+        self._sequencer = Sequencer(random.Random(), limits, counted=counted)  # noqa: S311 - spreads waits
         self._places = places
         self._returning = Returning(places, config.chain_idle_s, self._newest) if places is not None else None
         self._giving = Giving(
@@ -109,9 +107,8 @@ class Forwarding:
             places.gave if places is not None else None,
         )
         self._withheld: dict[bytes, int] = {}  # by chain, the first number that the sink was too slow for
-        self._nobodys: tuple[bytes, int] | None = (
-            None  # from where on of which chain nobody else has anything
-        )
+        self._telling = Telling(self._kept, self._sequencer, self._withheld, config.backfill_s)
+        self._since: float | None = None  # when the first neighbour came
         self._expire_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -129,12 +126,14 @@ class Forwarding:
     @property
     def jammed(self) -> bool:
         """Whether over each link more waits than it should."""
-        return bool(self._neighbours) and all(self._is_busy(one.link) for one in self._neighbours.values())
+        return bool(self._neighbours) and all(
+            self._answers.is_busy(one.link) for one in self._neighbours.values()
+        )
 
     @property
     def alone(self) -> bool:
         """Whether something was published here, and nobody else has it, as there was no neighbour."""
-        return self._nobodys is not None
+        return bool(self._unheard)
 
     def expect(self, p99_ms: float) -> None:
         """So long takes what takes long on its way here."""
@@ -143,16 +142,19 @@ class Forwarding:
     def share(self, link: Link) -> None:
         """The stream is shared over a link from now on: say what is here."""
         now = self._loop.time()
-        self._neighbours[link.peer] = _Neighbour(link, now)
-        for chain in self._chains.values():
-            link.send(chain.message)
-        if self._nobodys is not None:
-            chain_name, first = self._nobodys
-            self._nobodys = None
-            for parcel in self._kept.between(chain_name, first, self._newest(chain_name)):
-                link.send_parcel(parcel.data)
-        for some in heads_of(self._heads(self._chains, now - self._config.backfill_s)):
-            link.send(encode(some))
+        if self._since is None:
+            self._since = now
+        self._neighbours[link.peer] = _Neighbour(link)
+        # Of these parcels come sooner than a certificate could be asked for
+        own = [chain for chain in self._chains.values() if chain.own]
+        begin = [chain for chain in self._chains.values() if chain.is_to_begin]
+        for chain in dict.fromkeys((*own, *begin[-MOST_NEEDED:], *self._telling.loud[-MOST_NEEDED:])):
+            if not chain.has_ended:
+                link.send(chain.message)
+        for message in self._telling.messages(self._chains, now):
+            link.send(message)
+        for parcel in self._unheard.give(now):
+            link.send_parcel(parcel.data)
         self._sequencer.linked(link.peer, now)
         self._chase()
 
@@ -165,40 +167,77 @@ class Forwarding:
         for chain, first, last in one.asked:
             self._sequencer.absent(chain, first, last, peer, now)
         self._sequencer.unlinked(peer, now)
+        if not self._neighbours:
+            own = next((name for name, known in self._chains.items() if known.own), None)
+            self._unheard.left(own, now)
         self._chase()
 
-    def certified(self, certificate: Certificate, token: str, source: str = "") -> bool:
-        """Whose a chain is; passed on where that is news.  False where there are too many chains."""
+    def certified(
+        self,
+        certificate: Certificate,
+        token: str,
+        source: str = "",
+        *,
+        begun: bool = False,
+        told: Container[str] = (),
+    ) -> bool:
+        """Whose a chain is; passed on where that is news.  False where there are too many chains.
+
+        Of one that has `begun` elsewhere nobody knows here where, but for what neighbours say; those who `told` of it have
+        its certificate.
+        """
         now = self._loop.time()
         known = self._chains.get(certificate.chain)
         if known is not None and certificate.expires <= known.certificate.expires:
             return True
-        message = encode(Certified(token))
         if known is not None:
-            known.certificate, known.message = certificate, message
+            known.certificate, known.token = certificate, token
             if source:
                 known.heard_at = now  # who publishes it is there
         else:
             if len(self._chains) >= self._config.chains and not self._expire(now):
                 return False
-            self._chains[certificate.chain] = CertifiedChain(certificate, message, now + _FRESH_S, now)
+            # Who is not new in the stream has been here since before all that is kept
+            new = (
+                self._since is not None and now - self._since > self._config.kept_s - self._config.backfill_s
+            )
+            self._chains[certificate.chain] = CertifiedChain(certificate, token, not begun, new, now)
             if source:
                 self._go_on(certificate.chain, now)
+        message = self._chains[certificate.chain].message
         for peer, one in self._neighbours.items():
-            if peer != source:
-                one.link.send(message)
+            # Who is too slow for what is not urgent hears of the chain by heads
+            if peer == source or (
+                known is None and (peer in told or (begun and self._answers.is_busy(one.link)))
+            ):
+                continue
+            one.link.send(message)
         return True
 
     def _go_on(self, name: bytes, now: float) -> None:
         """Where the stream stood in this chain before, if it is kept."""
         after = self._places.after(name) if self._places is not None else None
         if after is not None:
-            self._chains[name].fresh_until = 0.0
-            self._duplicates.begin(name, after, now)
-            self._sequencer.begin(name, after, now)
+            if after:
+                self._chains[name].fresh = False
+            self._begin(name, after, now)
 
-    def came(self, parcel: Parcel, link: Link) -> None:
-        """A parcel of a chain that is certified.
+    def _begin(self, name: bytes, after: int, now: float) -> None:
+        self._duplicates.begin(name, after, now)
+        self._sequencer.begin(name, after, now)
+
+    def lacks(self, name: bytes) -> bool:
+        """Whether its certificate has ended or ends soon, and this node may have missed the next one."""
+        return time.time() > self._chains[name].certificate.expires - LEEWAY_S
+
+    def needed(self, name: bytes, link: Link) -> None:
+        """A neighbour has no good certificate of this chain."""
+        chain = self._chains[name]
+        if link.peer in self._neighbours or chain.own:
+            self._answers.needed(chain, link)
+
+    def came(self, parcel: Parcel, link: Link) -> bool:
+        """A parcel of a chain that is certified; whether its certificate still counts.
 
         Raises:
             ProtocolError: it is forged, and by who sends it, as nobody passes such a thing on.
@@ -207,38 +246,48 @@ class Forwarding:
         if self._duplicates.seen(parcel.chain, parcel.first, parcel.last):
             counted.duplicates += 1
             counted.duplicate_items += parcel.count
-            return
-        if self._is_true(parcel):
-            self._pass_on(parcel, link)
-            self._order(parcel)
+            return True
+        if not self._is_true(parcel):
+            return False
+        self._pass_on(parcel, link)
+        self._order(parcel)
+        return True
 
     def resent(self, parcel: Parcel, link: Link) -> None:
         """A parcel that was asked for, or so it says; raises ProtocolError where it is forged.
 
         One that is ahead of all that came is news: it goes on to those who have not said that they have it.
         """
-        if self._duplicates.seen(parcel.chain, parcel.first, parcel.last) or not self._is_true(parcel):
+        name = parcel.chain
+        if not self._is_missed(parcel) or not self._is_true(parcel):
             return
-        if parcel.last > self._chains[parcel.chain].newest:
+        if parcel.last > self._chains[name].newest:
             for one in self._neighbours.values():
-                if one.link is not link and one.claims.get(parcel.chain, 0) < parcel.last:
+                if one.link is not link and (name not in one.claims or one.claims[name].newest < parcel.last):
                     one.link.send_parcel(parcel.data)
         self._order(parcel)
+
+    def _is_missed(self, parcel: Parcel) -> bool:
+        """Whether it has not been here, or has, and went before the sink had room for it."""
+        numbers = parcel.chain, parcel.first, parcel.last
+        if not self._duplicates.seen(*numbers):
+            return True
+        return self._sequencer.misses(*numbers) and not self._kept.between(*numbers)
 
     def publish(self, parcel: Parcel) -> None:
         """A parcel of this node's own; it does not go to the sink."""
         now = self._loop.time()
         chain = self._chains[parcel.chain]
         self._duplicates.new(parcel.chain, parcel.first, parcel.last, now)
-        self._kept.add(parcel, now)
+        self._kept.add(parcel, now, own=True)
         chain.heard_at = now
         chain.newest = parcel.last
         if not chain.own and self._places is not None:
             self._places.own(parcel.chain)
         chain.own = True
-        self._loud[parcel.chain] = chain
-        if not self._neighbours and self._nobodys is None:
-            self._nobodys = parcel.chain, parcel.first
+        self._telling.came(parcel.chain, chain)
+        if not self._neighbours:
+            self._unheard.published(parcel)
         self._pass_on(parcel, None)
 
     def _is_true(self, parcel: Parcel) -> bool:
@@ -261,17 +310,15 @@ class Forwarding:
         now = self._loop.time()
         name = parcel.chain
         chain = self._chains[name]
-        if not chain.newest and now < chain.fresh_until:
-            # It has begun just now: what is before its first parcel is still to come
-            self._duplicates.begin(name, 0, now)
-            self._sequencer.begin(name, 0, now)
-        self._duplicates.new(name, parcel.first, parcel.last, now)
+        if chain.is_to_begin:
+            self._begin(name, 0, now)
+        if self._duplicates.new(name, parcel.first, parcel.last, now):
+            self._counted.parcels += 1
+            self._counted.items += parcel.count
         self._kept.add(parcel, now)
-        self._counted.parcels += 1
-        self._counted.items += parcel.count
         chain.heard_at = now
         chain.newest = max(chain.newest, parcel.last)
-        self._loud[name] = chain
+        self._telling.came(name, chain)
         if name in self._withheld or self._giving.full:
             self._counted.withheld += 1
             self._withheld[name] = min(self._withheld.get(name, parcel.first), parcel.first)
@@ -285,32 +332,41 @@ class Forwarding:
             return
         now = self._loop.time()
         for name in list(self._withheld):
-            first = self._withheld.pop(name)
-            for parcel in self._kept.between(name, first, self._chains[name].newest):
+            first, newest = self._withheld.pop(name), self._chains[name].newest
+            for parcel in self._kept.between(name, first, newest):
                 if self._giving.full:
                     self._withheld[name] = parcel.first
                     return
                 self._giving.put(self._sequencer.arrived(parcel, now))
+            self._sequencer.passed(name, first, newest, now)
+            for peer, one in self._neighbours.items():
+                if name in one.claims:
+                    self._hear(name, one.claims[name], peer, now)
         self._chase()
 
     def heads(self, heads: Heads, link: Link) -> None:
         """What a neighbour has of chains of this stream."""
         now = self._loop.time()
+        one = self._neighbours.get(link.peer)
         for name, (oldest, newest) in heads.heads.items():
             chain = self._chains[name]
             if chain.own:
                 continue
-            one = self._neighbours.get(link.peer)
+            head = Head(oldest, newest, oldest if chain.new else heads.recent.get(name, oldest))
             if one is not None:
-                one.claims[name] = newest
-            if not chain.newest and one is not None and now - one.at < _FRESH_S:
-                chain.fresh_until = 0.0
-                self._duplicates.begin(name, oldest - 1, now)
+                one.claims[name] = head
+            if chain.is_to_begin:
+                self._begin(name, 0, now)
+            elif not chain.newest:
+                self._duplicates.begin(name, head.recent - 1, now)
             if name not in self._withheld:
-                self._sequencer.heads(name, oldest, newest, link.peer, now)
-            if one and self._returning and self._returning.heads(name, oldest, newest, link.peer):
-                link.send(encode(Wanted(name, newest, newest)))
+                self._hear(name, head, link.peer, now)
+            if one is not None and self._returning is not None:
+                self._returning.heads(name, newest)
         self._chase()
+
+    def _hear(self, name: bytes, head: Head, peer: str, now: float) -> None:
+        self._sequencer.heads(name, head.oldest, head.newest, peer, now, head.recent)
 
     def wanted(self, want: Wanted, link: Link) -> None:
         """Somebody misses something: give what is kept, then say what is not, and what is kept of the chain at all.
@@ -318,34 +374,11 @@ class Forwarding:
         Who is no neighbour is given only of what begins here.
         """
         chain = self._chains[want.chain]
-        if (link.peer not in self._neighbours and not chain.own) or not self._may_resend(link, _WANT_COST):
+        if link.peer not in self._neighbours and not chain.own:
             self._counted.resent_refused += 1
-            return
-        following = want.first
-        holes: list[tuple[int, int]] = []
-        for parcel in self._kept.between(want.chain, want.first, want.last):
-            if parcel.first > following:
-                holes.append((following, parcel.first - 1))
-            following = parcel.last + 1
-            if not self._may_resend(link, len(parcel.data)):
-                self._counted.resent_refused += 1
-                return
-            self._counted.resent += 1
-            link.send_parcel(encode(Resent(parcel)))
-        if following <= want.last:
-            holes.append((following, want.last))
-        for hole in holes[:_HOLES]:
-            link.send(encode(Absent(want.chain, *hole)))
-        if holes and chain.newest:
-            head = self._kept.head(want.chain) or (chain.newest + 1, chain.newest)
-            link.send(encode(Heads({want.chain: head})))
-
-    def _may_resend(self, link: Link, size: int) -> bool:
-        """As much in a second as a link's queue holds, whatever links the same node has had."""
-        return not self._is_busy(link) and self._allowances.take(link.peer, size, self._loop.time())
-
-    def _is_busy(self, link: Link) -> bool:
-        return link.waiting_bytes > self._config.link_bytes // _BUSY
+        elif self._answers.wanted(want, link):
+            for message in self._telling.messages({want.chain: chain}, self._loop.time(), waited=False):
+                link.send(message)
 
     def absent(self, absent: Absent, link: Link) -> None:
         """A neighbour has not what it was asked for."""
@@ -399,11 +432,9 @@ class Forwarding:
     def tick(self) -> None:
         """Now and then: tell how far chains that are quiet are here, and let go of those that are over."""
         now = self._loop.time()
-        quiet = {name: chain for name, chain in self._loud.items() if now - chain.heard_at >= _QUIET_S}
-        if quiet and self._neighbours:
-            self._tell(quiet)
-        for name in quiet:
-            del self._loud[name]
+        for message in self._telling.messages(self._telling.quiet(now), now):
+            for one in self._neighbours.values():
+                one.link.send(message)
         self._kept.expire(now)
         self._return(now)
         if now >= self._expire_at:
@@ -421,28 +452,6 @@ class Forwarding:
             self._ask_origin(self._chains[one.chain].certificate, want)
         self._giving.put(markers)
 
-    def _tell(self, chains: dict[bytes, CertifiedChain]) -> None:
-        for some in heads_of(self._heads(chains)):
-            message = encode(some)
-            for one in self._neighbours.values():
-                one.link.send(message)
-
-    def _heads(
-        self, chains: dict[bytes, CertifiedChain], since: float | None = None
-    ) -> dict[bytes, tuple[int, int]]:
-        """What is kept of those that have begun; of what is not, the number that comes next.
-
-        What is waited for here is told as well, or whoever hears of the chain by this would take it to begin behind that.
-        """
-        kept = self._kept.heads(since)
-        found = {}
-        for name, chain in chains.items():
-            if chain.newest:
-                oldest, newest = kept.get(name, (chain.newest + 1, chain.newest))
-                position = self._sequencer.position(name) if name not in self._withheld else None
-                found[name] = (oldest if position is None else min(oldest, position), newest)
-        return found
-
     def _expire(self, now: float) -> int:
         """How many chains went."""
         idle_s = self._config.chain_idle_s
@@ -459,13 +468,12 @@ class Forwarding:
     def forget(self, name: bytes) -> None:
         """A chain is over."""
         del self._chains[name]
-        self._loud.pop(name, None)
+        self._telling.forget(name)
         self._withheld.pop(name, None)
         for one in self._neighbours.values():
             one.claims.pop(name, None)
         self._kept.forget(name)
-        if self._nobodys is not None and self._nobodys[0] == name:
-            self._nobodys = None
+        self._unheard.forget(name)
         self._forget(name)
 
     def _newest(self, chain: bytes) -> int:

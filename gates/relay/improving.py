@@ -1,25 +1,32 @@
 """When overlays are made better: links are exchanged where nothing else happens, until that is of no more use.
 
-One try takes the loop some ms, by the square of the nodes, so the tries of all streams together take a tenth of the time at
-most.  A stream that was tried in vain for long is at rest; it is looked at again when nodes have come or gone, and some
-minutes later in any case, as delays change.
+A turn is some tries, of which one is kept at most.  It takes the loop about 10 ms, and all turns together take a tenth of the
+time at most.  That is reckoned by how much was looked at, so that the same calls make the same overlays.  A stream that was
+tried in vain for long is at rest; it is looked at again when nodes have come or gone, and some minutes later in any case, as
+delays change.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from .exchanges import JUDGES, Most
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from triplewire.broker.overlay_config import TrackerConfig
 
+    from .exchanges import Improved
     from .overlay import Overlay
 
-_TRY_S: Final = 0.01  # with 64 nodes; fewer are judged from all of them, more from some
+_TURN_S: Final = 0.01
+_NODE_S: Final = 0.8e-6  # of a look from one node at all: for each that is reached
+_PROPOSED_S: Final = 80e-6  # to choose what is tried
 _SHARE: Final = 10  # one part of so many of the time
-_LEAST_S: Final = 0.05  # between two tries
-_MEASURED_S: Final = 0.5  # after an exchange its links have to be there, and measured, before the next
+_LEAST_S: Final = 0.05  # between two turns
+_TRIES: Final = 64  # in one turn
+_LEAST_LOOKS: Final = 2 * JUDGES  # in one turn: half of them are at a large overlay as it is
 _LOOK_S: Final = 0.25  # how often it is looked whether there is something to do
 _IN_VAIN: Final = 4  # tries for each node that changed nothing: then there is hardly a better exchange
 _REST_S: Final = 300.0
@@ -40,7 +47,7 @@ class Improving:
         return self._busy
 
     def turn(self, overlays: Mapping[str, Overlay], now: float) -> Overlay | None:
-        """The overlay in which an exchange should be tried now."""
+        """The overlay in which exchanges should be tried now."""
         if not self._config.improve_s or now < self._next:
             return None
         if not self._turns:
@@ -54,13 +61,20 @@ class Improving:
                 return overlay
         return None
 
-    def tried(self, overlay: Overlay, now: float, *, changed: bool) -> None:
+    @staticmethod
+    def most(overlay: Overlay) -> Most:
+        """What may be tried in one turn."""
+        count = len(overlay.members)
+        tries = min(_IN_VAIN * count - overlay.rest.in_vain, _TRIES)
+        return Most(tries, max(_TURN_S / (_NODE_S * count), _LEAST_LOOKS))
+
+    def tried(self, overlay: Overlay, improved: Improved, now: float) -> None:
         """What became of it."""
         count = len(overlay.members)
-        self._next = now + max(_SHARE * _TRY_S * (count / 64) * min(count / 32, 1.0), _LEAST_S)
+        spent_s = improved.looks * count * _NODE_S + improved.tries * _PROPOSED_S
+        self._next = now + max(_SHARE * spent_s, _LEAST_S)
         rest = overlay.rest
-        rest.in_vain = 0 if changed else rest.in_vain + 1
-        rest.until = now + _MEASURED_S if changed else 0.0
+        rest.in_vain = 0 if improved.changed else rest.in_vain + max(improved.tries, 1)
         if rest.in_vain >= _IN_VAIN * count:
             rest.in_vain = 0
             rest.until = now + _REST_S
@@ -70,5 +84,6 @@ class Improving:
             overlay.collecting is None
             and overlay.degree + 1 < len(overlay.members) <= self._config.improve_nodes
             and now >= overlay.rest.until
+            and not overlay.is_measuring(now)
             and now - overlay.disturbed >= self._config.improve_s
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from .parcels import chain_name
+from .parcels import chain_name, is_proven
 from .tickets import LEEWAY_S, decoded
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class Issuing:
         """These are no neighbours any more."""
         self._tickets.pop((a, b) if a < b else (b, a), None)
 
-    def certificate(self, key: str, publisher: str, node: str, links_at: str) -> str:
-        """Of a node's chain, by its key (base64url); "" where the node has too many."""
+    def certificate(self, key: str, proof: str, publisher: str, node: str, links_at: str) -> str:
+        """Of a node's chain, by its key and the proof that it has it (base64url); "" where it has not, or too many chains."""
         chain = chain_name(self._stream, node, decoded(key)).hex()
         now = self._wall()
         self._expire(now)
@@ -86,6 +86,10 @@ class Issuing:
             is_same = (known.publisher, known.links_at) == (publisher, links_at)
             if is_same and not self._is_old(known.expires, now):
                 return known.token
+        if not is_proven(self._stream, node, decoded(key), decoded(proof)):
+            self._counts.unproven += 1
+            return ""
+        if known is not None:
             del self._chains[chain]
         elif self._held[node] >= _MOST_CHAINS:
             return ""

@@ -1,4 +1,8 @@
-"""The parcels that a node keeps for neighbours that missed them: the newest of all chains, bounded by bytes and by age."""
+"""The parcels that a node keeps for neighbours that missed them: the newest of all chains, bounded by bytes and by age.
+
+The newest parcel of a chain stays longer, as long as there is room: who was away and is given it knows by its signature that
+there was something before it.  That of a chain that begins here stays in any case.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +76,7 @@ class _Shelf:
 
 
 class Kept:
-    """The newest parcels of all chains: at most `most_bytes`, as on the wire, and none that is older than `seconds`.
+    """The newest parcels of all chains: at most `most_bytes`, as on the wire, and none that is older than `seconds` but the last of its chain.
 
     Times are of one clock that never goes back, in seconds.
     """
@@ -82,19 +86,28 @@ class Kept:
         self._seconds = seconds
         self._entries: deque[_Entry] = deque()  # in the order in which they came
         self._shelves: dict[bytes, _Shelf] = {}
+        self._lasts: dict[
+            bytes, _Entry
+        ] = {}  # of their chains: they are too old, and stay while there is room
+        self._own: set[bytes] = set()
         self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries) + len(self._lasts)
 
     @property
     def size(self) -> int:
         """Of what is kept, in bytes as on the wire."""
         return self._bytes
 
-    def add(self, parcel: Parcel, now: float) -> None:
-        """Keep it, unless one of its numbers is kept already, or it alone is too much; the oldest go to make room."""
-        if len(parcel.data) <= self._most_bytes:
+    def add(self, parcel: Parcel, now: float, *, own: bool = False) -> None:
+        """Keep it, unless one of its numbers is kept already, or it alone is too much; the oldest go to make room.
+
+        The last one of an `own` chain is never too much.
+        """
+        if own:
+            self._own.add(parcel.chain)
+        if own or len(parcel.data) <= self._most_bytes:
             self._put(_Entry(parcel, now))
         self.expire(now)
 
@@ -103,36 +116,61 @@ class Kept:
         shelf = self._shelves.get(chain)
         return shelf.between(first, last) if shelf is not None else []
 
-    def heads(self, since: float | None = None) -> dict[bytes, tuple[int, int]]:
-        """By chain the first and the last number of what is kept, or of what came at the time `since` or later.
+    def head(self, chain: bytes, since: float | None = None) -> tuple[int, int] | None:
+        """The first and the last number that is kept of a chain, or that came at the time `since` or later; None where none is.
 
         Between them some may be missing.
         """
-        found = ((chain, shelf.head(since)) for chain, shelf in self._shelves.items())
-        return {chain: head for chain, head in found if head is not None}
-
-    def head(self, chain: bytes) -> tuple[int, int] | None:
-        """The first and the last number that is kept of one chain; None where nothing is."""
         shelf = self._shelves.get(chain)
-        return shelf.head(None) if shelf is not None else None
+        return shelf.head(since) if shelf is not None else None
+
+    def recent(self, chain: bytes, since: float) -> int | None:
+        """The first number of what came then or later, but for a last one that may go as soon as the next comes."""
+        head, last = self.head(chain, since), self._lasts.get(chain)
+        return head[0] if head is not None and (last is None or last.parcel.first != head[0]) else None
 
     def forget(self, chain: bytes) -> None:
         """Keep nothing more of a chain."""
         shelf = self._shelves.pop(chain, None)
         if shelf is not None:
             self._entries = deque(entry for entry in self._entries if entry.parcel.chain != chain)
+            self._lasts.pop(chain, None)
+            self._own.discard(chain)
             self._bytes -= sum(len(entry.parcel.data) for entry in shelf.entries[shelf.start :])
 
     def expire(self, now: float) -> None:
         """Let go of what is over the bounds; `add` does this for itself."""
         oldest = now - self._seconds
-        while self._entries and (self._bytes > self._most_bytes or self._entries[0].added_at < oldest):
+        while self._entries and self._entries[0].added_at < oldest:
             entry = self._entries.popleft()
-            self._bytes -= len(entry.parcel.data)
-            shelf = self._shelves[entry.parcel.chain]
-            shelf.drop(entry)
-            if not len(shelf):
-                del self._shelves[entry.parcel.chain]
+            if self._is_last(entry):
+                self._lasts[entry.parcel.chain] = entry
+            else:
+                self._drop(entry)
+        while self._bytes > self._most_bytes and (least := self._least()) is not None:
+            self._drop(least)
+
+    def _least(self) -> _Entry | None:
+        """What goes first to make room, which is taken out here."""
+        for chain in self._lasts:
+            if chain not in self._own:
+                return self._lasts.pop(chain)
+        while self._entries:
+            entry = self._entries.popleft()
+            if entry.parcel.chain not in self._own or not self._is_last(entry):
+                return entry
+            self._lasts[entry.parcel.chain] = entry
+        return None
+
+    def _is_last(self, entry: _Entry) -> bool:
+        return self._shelves[entry.parcel.chain].entries[-1] is entry
+
+    def _drop(self, entry: _Entry) -> None:
+        self._bytes -= len(entry.parcel.data)
+        shelf = self._shelves[entry.parcel.chain]
+        shelf.drop(entry)
+        if not len(shelf):
+            del self._shelves[entry.parcel.chain]
 
     def _put(self, entry: _Entry) -> None:
         shelf = self._shelves.get(entry.parcel.chain)
@@ -141,3 +179,6 @@ class Kept:
         if shelf.put(entry):
             self._entries.append(entry)
             self._bytes += len(entry.parcel.data)
+            before = self._lasts.get(entry.parcel.chain)
+            if before is not None and not self._is_last(before):
+                self._drop(self._lasts.pop(entry.parcel.chain))

@@ -265,6 +265,7 @@ class Link:
         """Hand on what comes, and measure round trips, until the link has ended."""
         connection = self._connection
         connection.link = self
+        connection.heard = connection.loop.time()  # to be let in may have taken long
         early, connection.early = connection.early, []
         for message in early:
             self.received(message)
@@ -292,7 +293,8 @@ class Link:
                 before = connection.loop.time()
                 await asyncio.sleep(self._config.ping_s)
                 late_s = connection.loop.time() - before - self._config.ping_s
-                connection.heard += max(0.0, late_s)  # this process slept, and heard nobody
+                # This process slept, and heard nobody
+                connection.heard = min(connection.heard + max(0.0, late_s), connection.loop.time())
         except ConnectionClosed:
             return
         log.warning("! %s was silent for %g s; the link is cut", self.peer, self._config.silent_s)

@@ -220,10 +220,15 @@ class Links:
 
     def dial(self, peer: str) -> None:
         """Have a link to that node as long as the user wants one."""
-        if peer not in self._dialling and not self._closed:
+        before = self._dialling.get(peer)
+        if (before is None or before.done()) and not self._closed:
             task = asyncio.create_task(self._dial(peer))
             self._dialling[peer] = task
-            task.add_done_callback(lambda _: self._dialling.pop(peer, None))
+            task.add_done_callback(partial(self._dialled, peer))
+
+    def _dialled(self, peer: str, task: asyncio.Task[None]) -> None:
+        if self._dialling.get(peer) is task:  # and not one that was begun before this was called
+            del self._dialling[peer]
 
     async def _dial(self, peer: str) -> None:
         wait_s = _AGAIN_S
@@ -305,6 +310,10 @@ class Links:
         self._closed = True
         for link in self:
             link.end(CLOSE_LEAVING, "")
+        for peer, task in self._dialling.items():
+            served = self._links.get(peer)
+            if served is None or not served.dialled:  # it waits until it may try again
+                task.cancel()
         tasks = list(self._dialling.values())
         if self._server is not None:
             self._server.close(close_connections=False)  # links end when what waits for them is written

@@ -71,9 +71,9 @@ class Members:
         """At most 64 letters, digits, `_` and `-`."""
         return self._matched(name, default, _WORD, "at most 64 letters, digits, '_', '-'")
 
-    def string(self, name: str, most: int) -> str:
+    def string(self, name: str, most: int, default: str | None = None) -> str:
         """Any text of at most `most` characters; it is checked where it is used."""
-        value = self._found.get(name)
+        value = self._found.get(name, default)
         if not isinstance(value, str) or len(value) > most:
             raise self.wrong(name, f"a text of at most {most} characters")
         return value

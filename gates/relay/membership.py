@@ -57,10 +57,25 @@ class Membership:
         self._epoch = ""
         self._counter = 0
         self._instructed_at = 0.0
+        self._nodes = 0  # in the stream, as the tracker says
+        self._in_at = 0.0  # it was in the overlay
 
     def knows(self, peer: str) -> bool:
         """Whether a link to that node has something to do with this stream."""
         return peer in self._ours or peer in self._theirs or (self.joined and peer in self.wanted)
+
+    @property
+    def is_in(self) -> bool:
+        """Whether it is in the overlay: there is somebody to share the stream with, or nobody else at all.
+
+        Links come and go: where there was one just now, it is.
+        """
+        return self._is_linked or self._loop.time() - self._in_at <= self._dial_s
+
+    @property
+    def _is_linked(self) -> bool:
+        is_alone = bool(self._epoch) and not self.wanted and self._nodes <= 1
+        return not self.refused and (is_alone or len(self.forwarding) > 0)
 
     @property
     def waits(self) -> bool:
@@ -93,6 +108,7 @@ class Membership:
             consumers=self.followers,
             publishes=self.own is not None,
             key=self.own.key if self.own is not None else "",
+            proof=self.own.proof if self.own is not None else "",
         )
 
     def take(self, epoch: str, instructions: StreamInstructions) -> bool:
@@ -104,6 +120,7 @@ class Membership:
             self.missed.clear()
         self._epoch, self._counter = epoch, instructions.counter
         self.refused = instructions.refused
+        self._nodes = instructions.nodes
         self.wanted = {neighbour.node: neighbour for neighbour in instructions.neighbours}
         if instructions.p99_ms:
             self.forwarding.expect(instructions.p99_ms)
@@ -149,6 +166,8 @@ class Membership:
                 self.offer(link)
         self._miss(now)
         self._leave_surplus(now)
+        if self._is_linked:
+            self._in_at = now
         for link, since in [*self._theirs.values()]:
             if link.peer not in self.wanted and link.peer not in self._ours and now - since > _HELD_S:
                 self._leave(link)
@@ -205,6 +224,7 @@ class Membership:
         """Be a member."""
         self.joined = True
         self._epoch, self._counter = "", 0
+        self._in_at = self._loop.time()
 
     def end(self) -> None:
         """Be none any more."""

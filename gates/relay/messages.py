@@ -6,10 +6,13 @@
     02  CERTIFICATE   length, JWT                     who publishes a chain, and with which key
     03  JOIN          length, {"stream":..,"ticket":..}   JSON: from now on we share this stream, as this ticket says
     04  LEAVE         length, the stream's name       we don't any more
-    05  HEADS         length, (chain, oldest, next)*  what the sender keeps of chains: `oldest` up to the one before `next`
+    05  HEADS         length, (chain, oldest, old, recent)*  what the sender keeps of chains, from `oldest` on: how many old
+                      items, and how many that a newcomer wants as well
     06  WANT          length, chain, first, last      give me these
     07  ABSENT        length, chain, first, last      I have none of these
     08  RESENT        a parcel (01 ..)                you asked for it: it is no duplicate, and not passed on
+    09  NEED          length, chain*                  give me the certificates of these
+    0a  BEGUN         length, JWT                     a CERTIFICATE of a chain of which there were items before
 
 Lengths and numbers are varints, chains 8 bytes, texts UTF-8.  One message of the WebSocket, a frame, holds one or several,
 back to back: under load a link writes what waits for it as one.
@@ -20,6 +23,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from triplewire.broker.errors import ProtocolError
@@ -40,10 +44,13 @@ _HEADS: Final = 5
 _WANT: Final = 6
 _ABSENT: Final = 7
 _RESENT: Final = 8
+_NEED: Final = 9
+_BEGUN: Final = 10
 
 _MOST_NAME: Final = 255
 _MOST_TOKEN: Final = 8_192
-_MOST_HEADS: Final = 2_000  # in one message
+_MOST_HEADS: Final = 1_500  # in one message
+MOST_NEEDED: Final = 200
 # Compact serialization of a JWS (RFC 7515, 7.1)
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCII)
 _SHOWN: Final = 60
@@ -69,9 +76,10 @@ LINK_LIMITS: Final = LinkLimits()
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """A chain's certificate, as its tracker signed it."""
+    """A chain's certificate, as its tracker signed it; where it has not `begun`, all items are still to come."""
 
     token: str = field(repr=False)
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +99,13 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """What the sender keeps: by chain the oldest number and the newest; where it keeps nothing, the oldest is the one that comes next."""
+    """What the sender keeps: by chain the oldest number and the newest; where it keeps nothing, the oldest is the one that comes next.
+
+    `recent` are the numbers from which on a newcomer wants it, for those chains of which something is too old for one.
+    """
 
     heads: Mapping[bytes, tuple[int, int]]
+    recent: Mapping[bytes, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,14 @@ class Resent:
     parcel: Parcel
 
 
-Message: TypeAlias = Parcel | Certified | Join | Leave | Heads | Wanted | Absent | Resent
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The sender has no good certificates of these chains."""
+
+    chains: tuple[bytes, ...]
+
+
+Message: TypeAlias = Parcel | Certified | Join | Leave | Heads | Wanted | Absent | Resent | Need
 
 
 def encode(message: Message) -> bytes:
@@ -135,26 +154,29 @@ def encode(message: Message) -> bytes:
             return data
         case Resent(parcel):
             return bytes((_RESENT,)) + parcel.data
-        case Certified(token):
-            return _counted(_CERTIFICATE, _token(token).encode())
+        case Certified(token, begun):
+            return _counted(_BEGUN if begun else _CERTIFICATE, _token(token).encode())
         case Join(stream, ticket):
             text = json.dumps({"stream": _name(stream), "ticket": _token(ticket)}, separators=(",", ":"))
             return _counted(_JOIN, text.encode())
         case Leave(stream):
             return _counted(_LEAVE, _name(stream).encode())
-        case Heads(heads):
-            return _counted(_HEADS, _heads(heads))
+        case Heads(heads, recent):
+            return _counted(_HEADS, _heads(heads, recent))
         case Wanted(chain, first, last):
             return _counted(_WANT, _range(chain, first, last))
         case Absent(chain, first, last):
             return _counted(_ABSENT, _range(chain, first, last))
+        case Need(chains):
+            return _counted(_NEED, _need(chains))
 
 
-def heads_of(heads: Mapping[bytes, tuple[int, int]]) -> Iterator[Heads]:
+def heads_of(heads: Heads) -> Iterator[Heads]:
     """As many messages as these heads need; none where there are none."""
-    entries = list(heads.items())
+    entries = list(heads.heads.items())
     for at in range(0, len(entries), _MOST_HEADS):
-        yield Heads(dict(entries[at : at + _MOST_HEADS]))
+        some = dict(entries[at : at + _MOST_HEADS])
+        yield Heads(some, {chain: heads.recent[chain] for chain in some if chain in heads.recent})
 
 
 def frames(encoded: Iterable[bytes], limits: LinkLimits = LINK_LIMITS) -> Iterator[bytes]:
@@ -213,8 +235,8 @@ def _message(frame: bytes, at: int, limits: LinkLimits) -> tuple[Message, int]:
     return reader(frame[begin:end]), end
 
 
-def _read_certificate(data: bytes) -> Certified:
-    return Certified(_token(_text(data)))
+def _read_certificate(data: bytes, *, begun: bool = False) -> Certified:
+    return Certified(_token(_text(data)), begun)
 
 
 def _read_join(data: bytes) -> Join:
@@ -228,19 +250,24 @@ def _read_leave(data: bytes) -> Leave:
 
 def _read_heads(data: bytes) -> Heads:
     heads: dict[bytes, tuple[int, int]] = {}
+    recent: dict[bytes, int] = {}
     at = 0
     while at < len(data):
         chain, at = _read_chain(data, at)
         oldest, at = read_varint(data, at, "oldest")
-        following, at = read_varint(data, at, "next")
-        if not 1 <= oldest <= following:
+        old, at = read_varint(data, at, "old")
+        young, at = read_varint(data, at, "recent")
+        following = oldest + old + young
+        if not 1 <= oldest <= following <= MOST:
             raise ProtocolError(f"heads: from {oldest} up to the one before {following} is no range")
         if chain in heads:
             raise ProtocolError(f"heads: the chain {chain.hex()} is there twice")
         if len(heads) == _MOST_HEADS:
             raise ProtocolError(f"heads: there are more than {_MOST_HEADS}")
         heads[chain] = (oldest, following - 1)
-    return Heads(heads)
+        if old:
+            recent[chain] = oldest + old
+    return Heads(heads, recent)
 
 
 def _read_range(data: bytes) -> tuple[bytes, int, int]:
@@ -252,6 +279,17 @@ def _read_range(data: bytes) -> tuple[bytes, int, int]:
     if not 1 <= first <= last:
         raise ProtocolError(f"first and last: {first} to {last} is no range of items")
     return chain, first, last
+
+
+def _read_need(data: bytes) -> Need:
+    chains: list[bytes] = []
+    at = 0
+    while at < len(data):
+        chain, at = _read_chain(data, at)
+        chains.append(chain)
+    if not 0 < len(chains) <= MOST_NEEDED:
+        raise ProtocolError(f"need: {len(chains)} chains; 1 to {MOST_NEEDED} are read")
+    return Need(tuple(chains))
 
 
 def _read_chain(data: bytes, at: int) -> tuple[bytes, int]:
@@ -268,6 +306,8 @@ _READERS: Final[Mapping[int, Callable[[bytes], Message]]] = {
     _HEADS: _read_heads,
     _WANT: lambda data: Wanted(*_read_range(data)),
     _ABSENT: lambda data: Absent(*_read_range(data)),
+    _NEED: _read_need,
+    _BEGUN: partial(_read_certificate, begun=True),
 }
 
 
@@ -275,15 +315,24 @@ def _counted(kind: int, data: bytes) -> bytes:
     return b"".join((bytes((kind,)), varint(len(data)), data))
 
 
-def _heads(heads: Mapping[bytes, tuple[int, int]]) -> bytes:
+def _heads(heads: Mapping[bytes, tuple[int, int]], recents: Mapping[bytes, int]) -> bytes:
     if len(heads) > _MOST_HEADS:
         raise ProtocolError(f"heads: there are more than {_MOST_HEADS}")
     parts: list[bytes] = []
     for chain, (oldest, newest) in heads.items():
-        if len(chain) != CHAIN_BYTES or not 1 <= oldest <= newest + 1 <= MOST:
+        recent = recents.get(chain, oldest)
+        if len(chain) != CHAIN_BYTES or not 1 <= oldest <= recent <= newest + 1 <= MOST:
             raise ProtocolError(f"heads: {oldest} to {newest} of {chain.hex()} is no range")
-        parts += (chain, varint(oldest), varint(newest + 1))
+        parts += (chain, varint(oldest), varint(recent - oldest), varint(newest + 1 - recent))
     return b"".join(parts)
+
+
+def _need(chains: tuple[bytes, ...]) -> bytes:
+    if not 0 < len(chains) <= MOST_NEEDED or any(len(chain) != CHAIN_BYTES for chain in chains):
+        raise ProtocolError(
+            f"need: {len(chains)} chains; 1 to {MOST_NEEDED} are read, of {CHAIN_BYTES} bytes each"
+        )
+    return b"".join(chains)
 
 
 def _range(chain: bytes, first: int, last: int) -> bytes:

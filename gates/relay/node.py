@@ -14,17 +14,26 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from triplewire.broker.errors import Forbidden, NotFound, Overloaded, ShuttingDown, Unauthorized
+from triplewire.broker.errors import (
+    Forbidden,
+    NotFound,
+    Overloaded,
+    ProtocolError,
+    ShuttingDown,
+    Unauthorized,
+)
 
 from .counted import Counted
 from .forwarding import Forwarding
 from .links import Links
 from .membership import Membership
-from .messages import Absent, Certified, Heads, Join, Leave, Resent, Wanted, decode, encode
+from .messages import Absent, Certified, Heads, Join, Leave, Need, Resent, Wanted, decode, encode
 from .origins import Origins
 from .parcels import Parcel
 from .publishing_chain import PublishingChain, all_left
 from .statuses import Status
+from .tickets import Forged
+from .told_chains import ToldChains
 from .tracked import Tracked
 from .unproven import Unproven
 
@@ -43,7 +52,6 @@ if TYPE_CHECKING:
     from .messages import Message
     from .places import Places
     from .statuses import Neighbour, StreamInstructions, StreamStatus
-    from .tickets import Certificate
 
 log = logging.getLogger("triplewire.gates.relay")
 
@@ -92,6 +100,9 @@ class Node:
         self._idle: dict[str, float] = {}
         self._origins = Origins(self.node, config.dial_s, self._tracked, self._links, self.counted)
         self._unproven = Unproven(self._tracked.learn, self._proven)
+        self._told_chains = ToldChains(
+            self._members, self._chains, self._tracked.keys, self.counted, config.chains
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -172,26 +183,39 @@ class Node:
             self._tracked.changed(stream)
         if not member.joined:
             self._join(member)
+        self._let_end(member)
         if not member.decided.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._config.dial_s):
                     await member.decided.wait()
+        trouble, is_refused = self._tracked.trouble(stream)
+        if is_refused:
+            raise Forbidden(f"the tracker does not take this node: {trouble}")
         if member.refused or member.unpublished:
             raise Forbidden(member.refused or member.unpublished)
         if member.own is None or not member.own.token:
-            trouble, is_refused = self._tracked.trouble(stream)
-            if is_refused:
-                raise Forbidden(f"the tracker does not take this node: {trouble}")
             raise Overloaded(f"no tracker has answered in time{': ' if trouble else ''}{trouble}")
+        if not member.is_in:
+            raise Overloaded(f"{self.node} is not linked with any of the nodes that have {stream}")
+
+    def is_there(self, stream: str) -> bool:
+        """See `Carrier`."""
+        member = self._members.get(stream)
+        if member is None or not member.joined:
+            return member is not None
+        return member.is_in and not self._tracked.trouble(stream)[1]
 
     async def publish(self, stream: str, items: Sequence[Item]) -> None:
         """See `Carrier`."""
         member = self._member(stream)
+        if member.refused:
+            raise Forbidden(member.refused)
+        member.used_at = asyncio.get_running_loop().time()
+        if not member.joined and member.own is not None:  # it has lasted until they were taken here
+            self._join(member)
+        self._let_end(member)
         if member.own is None or not member.own.token:
             raise Overloaded(f"no tracker lets {self.node} publish in {stream} yet")
-        member.used_at = asyncio.get_running_loop().time()
-        if not member.joined:  # it has lasted until they were taken here
-            self._join(member)
         leaving = member.own.append(items)
         await all_left(leaving)
         await asyncio.sleep(0)  # the links write in the next step
@@ -212,6 +236,19 @@ class Node:
         return PublishingChain(
             member.stream, self.node, self._config, self.counted, member.forwarding.publish
         )
+
+    def _let_end(self, member: Membership) -> None:
+        """A certificate that has ended is none any more where a tracker is there to give another one."""
+        own = member.own
+        if (
+            own is not None
+            and own.token
+            and own.expires <= time.time()
+            and self._tracked.renews(member.stream)
+        ):
+            own.token = ""
+            member.decided.clear()
+            self._tracked.changed(member.stream)
 
     def _join(self, member: Membership) -> None:
         member.begin()
@@ -278,7 +315,10 @@ class Node:
             return
         if not own.token and not member.unpublished:
             member.decided.clear()  # it was refused before
-        if instructions.certificate and instructions.certificate != own.token:
+        if instructions.certificate and instructions.certificate == own.token:
+            member.unpublished = ""
+            member.decided.set()
+        elif instructions.certificate:
             try:
                 certificate = self._tracked.keys.certificate(instructions.certificate, time.time())
             except Unauthorized as error:
@@ -289,9 +329,10 @@ class Node:
             ):
                 self._chains[own.name] = member
                 own.token = instructions.certificate
+                own.expires = certificate.expires
                 member.unpublished = ""
                 member.decided.set()
-        elif not instructions.certificate and status is not None and status.key == own.key:
+        elif status is not None and status.key == own.key:
             member.unpublished = f"the tracker does not let this node publish in {member.stream}"
             member.decided.set()
 
@@ -325,6 +366,7 @@ class Node:
     def closed(self, link: Link) -> None:
         """See `LinkUser`."""
         self._idle.pop(link.peer, None)
+        self._told_chains.closed(link)
         for member in self._members.values():
             member.left(link)
         if self.wanted(link.peer) is not None:
@@ -349,8 +391,9 @@ class Node:
                 member = self._chains.get(message.chain)
                 if member is None:
                     counted.uncertified += 1
-                elif member.joined:
-                    member.forwarding.came(message, link)
+                    self._told_chains.lacks(message.chain, link)
+                elif member.joined and not member.forwarding.came(message, link):
+                    self._told_chains.lacks(message.chain, link)
             elif isinstance(message, Resent):
                 counted.data_in += 1
                 data += len(message.parcel.data) + 1
@@ -377,30 +420,19 @@ class Node:
             case Leave(stream):
                 if stream in self._members:
                     self._members[stream].left(link)
-            case Heads(heads):
-                self._heads(link, heads)
-            case Wanted(chain):
-                member = self._chains.get(chain)
-                if member is None or not member.may_ask(link):
-                    self.counted.misfit += 1
-                else:
-                    member.forwarding.wanted(message, link)
-            case Absent(chain):
-                member = self._chains.get(chain)
-                if member is not None:
-                    member.forwarding.absent(message, link)
-
-    def _heads(self, link: Link, heads: Any) -> None:
-        by_member: dict[str, dict[bytes, tuple[int, int]]] = {}
-        for chain, head in heads.items():
-            member = self._chains.get(chain)
-            if member is not None and member.joined:
-                by_member.setdefault(member.stream, {})[chain] = head
-        for stream, some in by_member.items():
-            self._members[stream].forwarding.heads(Heads(some), link)
+            case Heads():
+                self._told_chains.heads(message, link)
+            case Wanted() | Need():
+                self._told_chains.asked(message, link)
+            case Absent():
+                self._told_chains.absent(message, link)
 
     def _shown(self, link: Link, message: Join | Certified, *, may_learn: bool) -> None:
-        """A token; where its signer is not known, the trackers are asked for their keys first."""
+        """A token; where its signer is not known, the trackers are asked for their keys first.
+
+        Raises:
+            ProtocolError: it is forged, and by who sends it, as nobody passes such a thing on.
+        """
         token = message.ticket if isinstance(message, Join) else message.token
         try:
             if may_learn and not self._tracked.keys.knows(token):
@@ -408,7 +440,7 @@ class Node:
             elif isinstance(message, Join):
                 self._joins(link, message)
             else:
-                self._certifies(link, self._tracked.keys.certificate(token, time.time()), token)
+                self._told_chains.certified(message, link)
         except Unauthorized as error:
             log.info("! %s: %s", link.peer, error.description)
             if isinstance(message, Join):
@@ -416,6 +448,8 @@ class Node:
                 link.send(encode(Leave(message.stream)))
             else:
                 self.counted.certificates_refused += 1
+            if isinstance(error, Forged):
+                raise ProtocolError("a token is not signed by whom it names") from error
 
     def _joins(self, link: Link, join: Join) -> None:
         ticket = self._tracked.keys.ticket(join.ticket, time.time())
@@ -426,14 +460,6 @@ class Node:
             link.send(encode(Leave(join.stream)))
         else:
             member.asked(link)
-
-    def _certifies(self, link: Link, certificate: Certificate, token: str) -> None:
-        member = self._members.get(certificate.stream)
-        if member is None or not member.joined:
-            return
-        if not member.forwarding.certified(certificate, token, link.peer):
-            raise Unauthorized("there are too many chains")
-        self._chains[certificate.chain] = member
 
     # Time
 
@@ -446,7 +472,9 @@ class Node:
                 except Exception:  # the next tick comes, whatever became of this one
                     log.exception("! %s", member.stream)
             try:
-                self._end_idle(asyncio.get_running_loop().time())
+                now = asyncio.get_running_loop().time()
+                self._told_chains.tick()
+                self._end_idle(now)
             except Exception:
                 log.exception("! the node")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import Conflict, NotFound, TooManyRequests
 
+from .judge import Everybody
 from .paces import Paces
 
 if TYPE_CHECKING:
@@ -20,18 +21,23 @@ if TYPE_CHECKING:
     from triplewire.broker.rights import Access
 
     from .delays import Delays
+    from .judge import Judge
     from .statuses import Status
+
+    _Owner = tuple[str, str]
 
 _BURST_S = 1.0  # what may come in so much time may come at once
 _FREE = 100  # streams that a status may name at no more than its price
 _CARRIED = 10  # tracker.streams: different ones that are remembered
+_LATELY_S = 30.0  # after which half of those that were sent to a node are thought to be gone
 
 
 @dataclass(slots=True)
 class Node:
     """A node that is alive: its newest status, whose it is, the streams that it may not be in with the reasons.
 
-    `listening` is how many streams of instructions it has open, `sent` the consumers that were sent there since its status.
+    `listening` is how many streams of instructions it has open, `capacity` how many consumers it is believed to take.
+    `sent` are the consumers that were sent there since its status, `lately` those before: it has so many whatever it says.
     """
 
     status: Status
@@ -41,28 +47,33 @@ class Node:
     refused: dict[str, str] = field(default_factory=dict)
     listening: int = 0
     has_listened: bool = False
+    capacity: int = 0
     consumers: int = 0
     sent: int = 0
+    lately: float = 0.0
 
     @property
     def load(self) -> float:
         """The part of its capacity that is taken; more than 1 where it has more consumers than it wants."""
-        taken = self.consumers + self.sent
-        return taken / self.status.capacity if self.status.capacity else 1.0 + taken
+        taken = max(self.consumers, self.lately) + self.sent
+        return taken / self.capacity if self.capacity else 1.0 + taken
 
 
 class Nodes:
     """Those that are alive, by their ids; those that were silent for longest come first."""
 
-    def __init__(self, config: TrackerConfig, delays: Delays) -> None:
+    def __init__(self, config: TrackerConfig, delays: Delays, judge: Judge | None = None) -> None:
         self._config = config
         self._delays = delays
+        self._judge: Judge = judge or Everybody()
         self._nodes: OrderedDict[str, Node] = OrderedDict()
         self._ended: OrderedDict[str, float] = OrderedDict()  # whose instructions have ended, and when
+        self._owned: Counter[_Owner] = Counter()
         self._regions: Counter[str] = Counter()
         self._carriers: dict[str, dict[str, None]] = {}
         step_s, at_once = 1 / config.statuses_per_s, _BURST_S * config.statuses_per_s
         self._statuses = Paces(step_s, at_once)
+        self._of_clients = Paces(step_s, at_once)
         self._questions = Paces(step_s, at_once)
 
     def __len__(self) -> int:
@@ -89,18 +100,25 @@ class Nodes:
             raise _in_use(node)
         return found
 
-    def speaks(self, node: str, now: float) -> None:
+    def speaks(self, node: str, who: Access, now: float) -> None:
         """A node says how it is; what it said lately counts also where it has left meanwhile.
 
-        Raises:
-            TooManyRequests: it does so too often.
-        """
-        if not self._statuses.may(node, now):
-            raise self._too_often(node, "speaks")
+        A client may speak as often as all its nodes that are alive, and once more: names are free.
 
-    def spends(self, node: str, streams: int, now: float) -> None:
+        Raises:
+            TooManyRequests: the node or its client does so too often.
+        """
+        owner = _owner(who)
+        if owner is not None and self._of_clients.has_spent(owner, now):
+            raise self._too_often(f"the client {who.client!r:.80}", "speaks for its nodes", " for each")
+        if not self._statuses.may(node, now):
+            raise self._too_often(f"the node {node!r:.80}", "speaks")
+        self._spend(owner, 1, now)
+
+    def spends(self, node: str, who: Access, streams: int, now: float) -> None:
         """What it said names so many streams: that counts as more than one status, where it is hundreds."""
         self._statuses.spend(node, streams // _FREE, now)
+        self._spend(_owner(who), streams // _FREE, now)
 
     def asks(self, node: str, now: float) -> None:
         """A node asks for something else: as often, and apart from that, so that nothing takes its heartbeats from it.
@@ -109,20 +127,25 @@ class Nodes:
             TooManyRequests: it does so too often.
         """
         if not self._questions.may(node, now):
-            raise self._too_often(node, "asks")
+            raise self._too_often(f"the node {node!r:.80}", "asks")
 
-    def is_taken(self, status: Status) -> bool:
+    def is_taken(self, status: Status, who: Access) -> bool:
         """Whether another process has to leave first, which is dead.
 
         Raises:
             Conflict: it is alive.
-            TooManyRequests: there are as many nodes as there may be.
+            TooManyRequests: there are as many nodes as there may be, or as many of this client.
         """
         known = self._nodes.get(status.node)
         if known is None:
             if len(self._nodes) >= self._config.nodes:
                 raise TooManyRequests(
                     f"there are {self._config.nodes} nodes, and no more may come (tracker.nodes)"
+                )
+            owner, most = _owner(who), self._config.client_nodes
+            if most and owner is not None and self._owned[owner] >= most:
+                raise TooManyRequests(
+                    f"the client {who.client!r:.80} has {most} nodes, and no more of it may come (tracker.client_nodes)"
                 )
             return False
         if known.status.instance == status.instance:
@@ -137,6 +160,7 @@ class Nodes:
         known = self._nodes.get(status.node)
         if known is None:
             known = self._nodes[status.node] = Node(status, who, now)
+            self._own(who, 1)
             self._place(status.region)
             self._delays.place(status.node, status.region)
         elif status.number and status.number <= known.status.number:
@@ -147,8 +171,10 @@ class Nodes:
                 self._displace(known.status.region)
                 self._place(status.region)
                 self._delays.place(status.node, status.region)
-        self._carry(status)
+        self._carry(status, who)
+        known.lately = (known.lately + known.sent) * 0.5 ** ((now - known.seen) / _LATELY_S)
         known.status, known.who, known.seen = status, who, now
+        known.capacity = min(status.capacity, self._config.capacity)
         known.consumers = sum(one.consumers for one in status.streams.values())
         known.sent = 0
         self._nodes.move_to_end(status.node)
@@ -159,6 +185,7 @@ class Nodes:
         known = self._nodes.pop(node, None)
         if known is not None:
             self._ended.pop(node, None)
+            self._own(known.who, -1)
             self._uncarry(known.status)
             self._displace(known.status.region)
             self._delays.forget(node)
@@ -194,11 +221,22 @@ class Nodes:
         # No node's id has this sign
         return self._delays.between(f"@{region}", node) if region else 0.0
 
-    def _too_often(self, node: str, does: str) -> TooManyRequests:
+    def _too_often(self, who: str, does: str, each: str = "") -> TooManyRequests:
         return TooManyRequests(
-            f"the node {node!r:.80} {does} more than {self._config.statuses_per_s:g} times a second"
+            f"{who} {does} more than {self._config.statuses_per_s:g} times a second{each}"
             " (tracker.statuses_per_s)"
         )
+
+    def _spend(self, owner: _Owner | None, times: int, now: float) -> None:
+        if owner is not None:
+            self._of_clients.spend(owner, times / (1 + self._owned[owner]), now)
+
+    def _own(self, who: Access, change: int) -> None:
+        owner = _owner(who)
+        if owner is not None:
+            self._owned[owner] += change
+            if not self._owned[owner]:
+                del self._owned[owner]
 
     def _place(self, region: str) -> None:
         self._regions[region] += 1
@@ -211,9 +249,10 @@ class Nodes:
             del self._regions[region]
             self._delays.forget(f"@{region}")
 
-    def _carry(self, status: Status) -> None:
+    def _carry(self, status: Status, who: Access) -> None:
         for stream in status.carries[: self._config.node_streams]:
-            if stream in self._carriers or len(self._carriers) < _CARRIED * self._config.streams:
+            has_room = stream in self._carriers or len(self._carriers) < _CARRIED * self._config.streams
+            if has_room and not self._judge.refusal(stream, who):
                 self._carriers.setdefault(stream, {})[status.node] = None
 
     def _uncarry(self, status: Status) -> None:
@@ -229,6 +268,11 @@ def _until(times: Iterable[tuple[str, float]], moment: float) -> Iterator[str]:
         if time > moment:
             return
         yield node
+
+
+def _owner(who: Access) -> _Owner | None:
+    """Whose nodes are counted together; None where nobody has to say who they are."""
+    return (who.issuer, who.client) if who.client else None
 
 
 def _in_use(node: str) -> Conflict:

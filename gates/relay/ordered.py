@@ -50,12 +50,14 @@ class Chain:
     """Delivered is all before `next`; from there to `newest` each number is held back, or in one of the `gaps`.
 
     Nothing of that counts until the chain has started, with its first parcel.  `claims` are what others say that they have,
-    by their names: from the oldest number to the newest.  What they have beyond `newest` is the `tail`.
+    by their names: from the oldest number to the newest.  What they have beyond `newest` is the `tail`.  What they have before
+    the `floor` is too old to be wanted where the chain has not started.
     """
 
     __slots__ = (
         "begun",
         "claims",
+        "floor",
         "gaps",
         "held",
         "held_bytes",
@@ -72,6 +74,7 @@ class Chain:
         self.used_at = now
         self.started = False
         self.begun: int | None = None  # what comes after this is wanted
+        self.floor: int | None = None
         self.next = 1
         self.newest = 0
         self.held: list[Parcel] = []
@@ -79,6 +82,13 @@ class Chain:
         self.gaps: list[Gap] = []
         self.tail: Gap | None = None
         self.claims: dict[str, tuple[int, int]] = {}
+
+    def wanted_from(self, oldest: int, recent: int) -> int:
+        """From where on what somebody has from `oldest` on is wanted here, of which what comes before `recent` is old."""
+        if self.started or self.begun is not None:
+            return oldest
+        self.floor = recent if self.floor is None else min(self.floor, recent)
+        return max(oldest, self.floor)
 
     def begin(self, after: int) -> None:
         """What comes after this number is wanted, and nothing else that others say they have."""

@@ -7,7 +7,8 @@ tracker.  A status that is not of the newest instructions says nothing of them, 
 
 *After a start* of the tracker, and where the nodes of a stream come over from another tracker, nothing is decided for a
 while: the nodes keep their links and tell of them.  That ends when it has lasted as long as it must, and every node that
-somebody has a link with is there, or when it has lasted as long as it may.
+somebody has a link with is there; or when none has come for some seconds, or it has lasted as long as it may.  Who was told
+its neighbours before is told the same again meanwhile, and newcomers wait.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from triplewire.broker.overlay_config import TrackerConfig
 
     from .delays import Delays
+    from .exchanges import Improved, Most
     from .issuing import Issuing
     from .statuses import StreamStatus
     from .tracker_counts import Counts
@@ -33,9 +35,16 @@ if TYPE_CHECKING:
 # How often it is looked whether all are there, and who is forgiven; how long those who come over are waited for at least
 _LOOK_S = 0.5
 _COME_OVER_S = 1.0
+_QUIET_S = 10.0  # nobody has come for so long: who is missing is dead, or was never there
 _AGAIN = 10  # return_s: nobody can have a stream wait again and again
-_EXCHANGES = 4  # degrees: so many of one node's links are exchanged for better ones; half of it is too few for 64 nodes
+_EXCHANGES = 4  # degrees: so many of one node's links are exchanged for better ones
 _EXCHANGED_S = 300.0  # within this
+_AGREED = 0.5  # what an exchange counts for a node whose neighbour says the same of their link; 1 is too much for 32 nodes
+_ALONE_S = 10.0  # a neighbour that says nothing of a link for so long leaves its length to the other end
+_MEASURED_S = (
+    0.5  # after an exchange its links have to be there, and measured, before these nodes are in another
+)
+_MEASURING = 4  # one of so many nodes, at most
 
 
 class Collecting(NamedTuple):
@@ -74,16 +83,17 @@ class Pairs:
 
 @dataclass(slots=True)
 class Member:
-    """A node in one stream: its newest status, its neighbours as it was told them, and the number of that."""
+    """A node in one stream: its newest status, its neighbours as it was told them, the number of that, and when it was."""
 
     status: StreamStatus
     neighbours: frozenset[str] = frozenset()
     counter: int = 0
+    told: float = 0.0
 
 
 @dataclass(slots=True)
 class Rest:
-    """Until when no exchange of links is tried, and how many tries have changed nothing."""
+    """Until when no exchange of links is tried, and how many tries have changed nothing since one did."""
 
     until: float = 0.0
     in_vain: int = 0
@@ -116,6 +126,8 @@ class Overlay:
     _topology: Topology = field(init=False)
     _unlinked: Unlinked = field(init=False)
     _exchanged: Paces = field(init=False)
+    _measuring: Paces = field(init=False)
+    _came: float = 0.0
     _look: float = 0.0
     _again: float = 0.0
 
@@ -126,6 +138,7 @@ class Overlay:
         # Who says that its links are long would be given others, until it has those that it wants
         most = _EXCHANGES * self.degree
         self._exchanged = Paces(_EXCHANGED_S / most, most)
+        self._measuring = Paces(_MEASURED_S, 1)
 
     def heard(self, node: str, status: StreamStatus, epoch: str, now: float) -> Collection[str]:
         """A node's status; one that was not here before comes in."""
@@ -133,6 +146,7 @@ class Overlay:
         if member is None:
             self._collect_again(status, epoch, now)
             member = self.members[node] = Member(status)
+            self._came = now
             if self.collecting is None:
                 return self._tell({node, *self._topology.join(node)}, now)
         member.status = status
@@ -143,8 +157,17 @@ class Overlay:
             return ()
         for peer, rtt_ms in status.neighbours.items():
             if rtt_ms and peer in member.neighbours:
-                self.delays.report(node, peer, rtt_ms)
+                self._measure(node, peer, rtt_ms, now)
         return self._give_up(node, member, now)
+
+    def _measure(self, node: str, peer: str, rtt_ms: float, now: float) -> None:
+        """What both ends say of their link comes to be known at once: else the first could tell less than is true, for a while."""
+        other = self.members[peer]
+        said_ms = other.status.neighbours.get(node)
+        if said_ms:
+            self.delays.report(peer, node, said_ms)
+        if said_ms or now - other.told >= _ALONE_S:
+            self.delays.report(node, peer, rtt_ms)
 
     def leave(self, node: str, now: float) -> Collection[str]:
         """A node is gone, or follows and publishes no more."""
@@ -157,7 +180,7 @@ class Overlay:
             self._cut(node, peer)
             self.members[peer].neighbours -= {node}
         if self.collecting is not None:
-            return ()
+            return self._number(member.neighbours, now)
         return self._tell(changed | member.neighbours, now)
 
     def pass_time(self, now: float) -> Collection[str]:
@@ -166,8 +189,10 @@ class Overlay:
             if now < self._look or now < self.collecting.least:
                 return ()
             self._look = now + _LOOK_S
-            if now < self.collecting.most and self._is_waiting():
-                return ()
+            if self._is_waiting():
+                if now < min(self.collecting.most, self._came + _QUIET_S):
+                    return ()
+                self._again = now + _AGAIN * self.config.return_s
             self.collecting = None
             self._topology.settle()
             return self._tell(self.members, now)
@@ -185,23 +210,32 @@ class Overlay:
         self.degree = degree
         self._topology = self._new_topology()
         for node, member in self.members.items():
-            self._topology.adopt(
-                node, member.neighbours if self.collecting is None else _linked(member.status)
-            )
+            said = () if self.collecting is None else _linked(member.status)
+            self._topology.adopt(node, [*sorted(member.neighbours), *said])
         if self.collecting is not None:
             return ()
         self._topology.settle()
         return self._tell(self.members, now)
 
-    def improve(self, now: float) -> Collection[str]:
-        """Try to exchange two links for better ones."""
+    def improve(self, most: Most, now: float) -> Improved:
+        """Try to exchange two links for better ones; see `Topology.improve`."""
         disturbed, rest = self.disturbed, self.rest
-        spared = frozenset(node for node in self.members if self._exchanged.has_spent(node, now))
-        told = self._tell(self._topology.improve(self.config.hop_ms, spared=spared), now)
+        paces = (self._exchanged, self._measuring)
+        spared = [node for node in self.members if any(pace.has_spent(node, now) for pace in paces)]
+        improved = self._topology.improve(self.config.hop_ms, most, spared)
+        for node in improved.changed:
+            gone = self.members[node].neighbours - self._topology.neighbours(node)
+            is_alone = any(self.delays.stretches(node, peer) for peer in gone)
+            self._exchanged.spend(node, 1.0 if is_alone else _AGREED, now)
+            self._measuring.spend(node, 1.0, now)
+        self._tell(improved.changed, now)
         self.disturbed, self.rest = disturbed, rest
-        for node in told:
-            self._exchanged.spend(node, 1.0, now)
-        return told
+        return improved
+
+    def is_measuring(self, now: float) -> bool:
+        """Whether many nodes were given other links just now, so that nothing is known of these yet."""
+        self._measuring.forget(now)
+        return _MEASURING * len(self._measuring) >= len(self.members)
 
     def summary(self) -> dict[str, Any]:
         """How many are in it."""
@@ -261,10 +295,16 @@ class Overlay:
                 if node < peer:
                     self.pairs.link((node, peer))
             member.neighbours = after
-            member.counter = next(self.counters)
             told.append(node)
+        return self._number(told, now)
+
+    def _number(self, told: Collection[str], now: float) -> Collection[str]:
+        """The lists of these are others."""
+        for node in told:
+            member = self.members[node]
+            self.version = member.counter = next(self.counters)
+            member.told = now
         if told:
-            self.version = self.members[told[-1]].counter
             self.counts.changes += len(told)
             self.disturbed = now
             self.rest = Rest()

@@ -12,7 +12,13 @@ from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request, Response
 
-from triplewire.broker.errors import MalformedRequest, NotFound, Overloaded, RequestTooLarge
+from triplewire.broker.errors import (
+    MalformedRequest,
+    NotFound,
+    Overloaded,
+    RequestTooLarge,
+    TooManyRequests,
+)
 
 from .callers import answer, parameter
 from .paths import way
@@ -70,10 +76,14 @@ class OverlayRoutes:
     async def consume(self, request: Request) -> Response:
         """Where a consumer goes (307): to the best node that serves the stream, near `region`, none of `avoid`.
 
-        `avoid` names nodes, by their ids or by what a Location began with; there may be several.
+        `avoid` names nodes, by their ids or by what a Location began with; there may be several.  Whatever means "not now"
+        is a 503: after a 4xx, consumers never come back (facts 1.9).
         """
         stream, how = request.path_params["stream"], request.path_params["way"]
-        await self._callers.reader(request, stream)
+        try:
+            await self._callers.reader(request, stream)
+        except TooManyRequests as error:
+            raise Overloaded(error.description, code=error.code) from error
         if how not in WAYS:
             raise NotFound(f"{how!r:.80} is no way to follow a stream; there are {', '.join(WAYS)}")
         query = request.query_params.multi_items()
@@ -91,12 +101,14 @@ class OverlayRoutes:
 
     async def streams(self, request: Request) -> Response:
         """The streams that have nodes, and how many."""
-        visible = self._access.visible(self._tracking.overlays.names(), await self._callers.anybody(request))
+        who = await self._callers.anybody(request)
+        visible = self._access.visible(self._tracking.overlays.names(), who)
         return answer({"streams": [{"stream": stream, **self._summary(stream)} for stream in visible]})
 
     async def topologies(self, request: Request) -> Response:
         """All overlays."""
-        visible = self._access.visible(self._tracking.overlays.names(), await self._callers.anybody(request))
+        who = await self._callers.anybody(request)
+        visible = self._access.visible(self._tracking.overlays.names(), who)
         nodes = sum(self._summary(stream)["nodes"] for stream in visible)
         if nodes > self._config.nodes:
             raise RequestTooLarge(
@@ -123,7 +135,10 @@ class OverlayRoutes:
         if source is None:
             if target is not None:
                 raise MalformedRequest("to: it needs from")
-            return answer({"stream": stream, **asdict(await self._estimates.figures(stream))})
+            figures = await self._estimates.figures(stream)
+            overlay = self._tracking.overlays.get(stream)
+            collecting = overlay is not None and overlay.collecting is not None
+            return answer({"stream": stream, "collecting": collecting, **asdict(figures)})
         routes = await self._estimates.routes(stream, source)
         if routes is None:
             raise NotFound(f"there is no node {source!r:.80} in the stream {stream!r:.200}")

@@ -66,6 +66,10 @@ class Overlays:
         """Whether time should be passed again soon."""
         return self._improving.is_busy
 
+    def number(self) -> int:
+        """The next of the sequence that numbers all instructions."""
+        return next(self._counters)
+
     def names(self) -> list[str]:
         """Of the streams in which there is a node."""
         return sorted(self._overlays)
@@ -105,10 +109,10 @@ class Overlays:
         """What is due by now."""
         told = [node for overlay in self._overlays.values() for node in overlay.pass_time(now)]
         if (overlay := self._improving.turn(self._overlays, now)) is not None:
-            improved = overlay.improve(now)
-            self._improving.tried(overlay, now, changed=bool(improved))
-            self._counts.improvements += bool(improved)
-            told.extend(improved)
+            improved = overlay.improve(self._improving.most(overlay), now)
+            self._improving.tried(overlay, improved, now)
+            self._counts.improvements += bool(improved.changed)
+            told.extend(improved.changed)
         return told
 
     def spread(self, now: float) -> list[str]:

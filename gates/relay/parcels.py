@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from triplewire.broker.errors import ProtocolError
 from triplewire.broker.wire.item_reader import ItemReader
@@ -36,7 +37,7 @@ from .varints import MOST, read_varint, varint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from triplewire.broker.wire.items import Item
 
@@ -46,6 +47,7 @@ MARK: Final = b"\x01"
 # What is signed begins with this, so that no signature for another purpose is one of a parcel.
 _SIGNED: Final = b"triplewire-parcel.1\x00"
 _NAMED: Final = b"triplewire-chain.1"
+_PROVEN: Final = b"triplewire-chain-proof.1"
 _AFTER_CHAIN: Final = len(MARK) + CHAIN_BYTES
 
 
@@ -96,9 +98,26 @@ def chain_name(stream: str, node: str, key: bytes) -> bytes:
 
     Whoever wants another's chain for a key of theirs has to find a second preimage, of 2^64.
     """
+    return hashlib.sha256(_said(_NAMED, stream, node, key)).digest()[:CHAIN_BYTES]
+
+
+def prove(stream: str, node: str, key: Ed25519PrivateKey) -> bytes:
+    """That a node has the key of the chain that it publishes in a stream: what its trackers want to see."""
+    return key.sign(_said(_PROVEN, stream, node))
+
+
+def is_proven(stream: str, node: str, key: bytes, proof: bytes) -> bool:
+    """Whether whoever made the proof has the private key of an Ed25519 public key (32 bytes)."""
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(proof, _said(_PROVEN, stream, node))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _said(purpose: bytes, stream: str, node: str, *more: bytes) -> bytes:
     # Neither a stream's name nor a node's id has a zero byte in it
-    said = b"\x00".join((_NAMED, stream.encode("ascii"), node.encode("ascii"), key))
-    return hashlib.sha256(said).digest()[:CHAIN_BYTES]
+    return b"\x00".join((purpose, stream.encode("ascii"), node.encode("ascii"), *more))
 
 
 def seal(

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from triplewire.broker.errors import EngineError
 from triplewire.broker.wire.items import encode_item
 
-from .parcels import LIMITS, chain_name, seal
+from .parcels import LIMITS, chain_name, prove, seal
 from .tracker_key import encoded
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ log = logging.getLogger("triplewire.gates.relay")
 
 
 class PublishingChain:
-    """A chain with a key of its own, `key` in base64url; `send` is given each parcel.  `token` is its newest certificate, `expires` its end."""
+    """A chain with a key of its own, `key` in base64url, as is `proof` that it has it; `send` is given each parcel.
+
+    `token` is its newest certificate, `expires` the end of that in seconds since the epoch.
+    """
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class PublishingChain:
         public = self._private.public_key().public_bytes_raw()
         self.key = encoded(public)
         self.name = chain_name(stream, node, public)
+        self.proof = encoded(prove(stream, node, self._private))
         self.token = ""
         self.expires = 0.0
         self._config = config

@@ -2,7 +2,8 @@
 
 What counts is the delay between the regions, and how full a node is, as if consumers waited in a queue there: next to
 nothing for a half empty one, and more than any distance for a full one.  Those that were sent to a node count as its
-consumers until its next status, or a crowd that comes within a second would be sent to one node.
+consumers until its next status, or a crowd that comes within a second would be sent to one node; and for a while after it,
+whatever that says.  Nodes that are about as good are chosen at random: nobody has all consumers by being better by a hair.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LOOKED_AT = 256  # nodes, of more: the best of so many is about as good as the best of all
 # A node that is half full is as good as one that is empty and so much farther off
 _HALF_FULL_MS = 20.0
+_AS_GOOD_MS = 1.0
 
 
 class Redirects:
@@ -97,6 +99,6 @@ def ranked(
         load = node.load
         if load >= 1.0:
             return float("inf"), load
-        return delays[region] + _HALF_FULL_MS * load / (1.0 - load), rng.random()
+        return delays[region] + _HALF_FULL_MS * load / (1.0 - load) + _AS_GOOD_MS * rng.random(), 0.0
 
     return sorted(nodes, key=cost)

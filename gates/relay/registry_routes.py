@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
+from triplewire.broker.errors import Overloaded
+
 from .callers import answer
 
 if TYPE_CHECKING:
@@ -20,9 +22,14 @@ def registry_routes(registry: Registry, callers: Callers) -> APIRouter:
     router = APIRouter(tags=["streams"])
 
     async def stream(request: Request) -> Response:
-        """Which trackers keep a stream, in the order to ask them; none where the registry leaves that open."""
+        """Which trackers keep a stream, in the order to ask them; none where the registry leaves that open.
+
+        503 until the registry has been read for the first time.
+        """
         name = str(request.path_params["stream"])
         await callers.reader(request, name)
+        if not registry.known:  # who goes by another tracker than the stream's is in an overlay of its own
+            raise Overloaded("the registry has not been read yet")
         found = registry.of(name)
         return answer(
             {

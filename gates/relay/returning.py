@@ -1,9 +1,10 @@
 """A kept stream that comes back after it was away: what was published meanwhile is had from the others, or its loss is told.
 
 Each chain begins where the stream stood in it (`places.py`), so what follows is a gap like any other, once one parcel has
-come.  For that the newest is asked for, of each neighbour and then of the node where the chain begins: it is signed, and
-proves that there were items before it.  Where nobody has even that one any more, only the word of neighbours says that there was
-something.  Then a marker says so, and the chain's place stays where it is: should more come all the same, it is not passed over.
+come.  Neighbours keep the newest for long (`kept.py`): it is signed, and proves that there were items before it.  Where none
+has it, the node where the chain begins is asked.  Where nobody has even that one any more, only the word of neighbours says that
+there was something.  Then a marker says so, and the chain's place stays where it is: should more come all the same, it is not
+passed over.
 
 A chain that nobody knows any more can't be asked for.  Where that may be, as the stream was away for longer than nodes
 remember chains, or all others are new themselves, one marker of the whole stream says between which times.
@@ -11,7 +12,7 @@ remember chains, or all others are new themselves, one marker of the whole strea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import shuffle
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from .places import Places
 
 SETTLE_S: Final = 3.0  # for neighbours to say what they know
-_MOST_PEERS: Final = 32
 _MARKERS: Final = 100  # for chains of which there is only the word of others; more are one
 _MARGIN_S: Final = 30.0  # nodes forget a chain not all at the same moment
 
@@ -40,7 +40,6 @@ class Lost(NamedTuple):
 class _Told:
     newest: int
     least: int  # of what neighbours said is its newest
-    asked: set[str] = field(default_factory=set)
 
 
 class Returning:
@@ -58,21 +57,14 @@ class Returning:
         self._back_at: float | None = None  # since when there are neighbours
         self._over = False
 
-    def heads(self, chain: bytes, oldest: int, newest: int, peer: str) -> bool:
-        """A neighbour's word; whether it is to be asked for the newest, which it may have though it does not say so."""
+    def heads(self, chain: bytes, newest: int) -> None:
+        """A neighbour's word."""
         if self._over:
-            return False
+            return
         told = self._told.get(chain)
         if told is None:
             told = self._told[chain] = _Told(newest, newest)
         told.newest, told.least = max(told.newest, newest), min(told.least, newest)
-        following = self._following(chain)
-        if following is None or oldest <= following or newest < following or peer in told.asked:
-            return False
-        if len(told.asked) >= _MOST_PEERS:
-            return False
-        told.asked.add(peer)
-        return True
 
     def step(
         self, now: float, longest_s: float, known: Container[bytes], *, is_there: bool

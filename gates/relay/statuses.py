@@ -4,9 +4,9 @@
 
     PUT /nodes/{node}
         {"instance","number","region","links_at","streams_at","capacity","carries":[..],
-         "streams":{S:{"epoch","counter","neighbours":{node: rtt_ms|null},"consumers","publishes","key"}}}
+         "streams":{S:{"epoch","counter","neighbours":{node: rtt_ms|null},"consumers","publishes","key","proof"}}}
     200 {"epoch","heartbeat_s",
-         "streams":{S:{"counter","neighbours":[{"node","links_at","ticket"}],"certificate","p99_ms","refused"}}}
+         "streams":{S:{"counter","neighbours":[{"node","links_at","ticket"}],"certificate","p99_ms","refused","nodes"}}}
 
 Both are states and not changes, so one that is lost is made good by the next.  `epoch` and `counter` of a stream's status
 are those of the newest instructions that the node has taken ("" and 0 before any).  `neighbours` are the nodes that it
@@ -34,6 +34,8 @@ STREAM_SCHEMES = ("http", "https")
 MOST_RTT_MS = 60_000.0
 _MOST_TOKEN_CHARS = 8192
 _KEY = re.compile(r"(?:[A-Za-z0-9_-]{43})?")  # 32 bytes, base64url
+_PROOF_CHARS = 86  # 64 bytes
+_PROOF = re.compile(rf"(?:[A-Za-z0-9_-]{{{_PROOF_CHARS}}})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class StreamStatus:
     """What a node says of one stream that it is in: its links, and who follows and publishes there.
 
     `neighbours` have the round trip in ms, None where one can't be reached.  `key` is the Ed25519 public key of the
-    node's own chain, 32 bytes in base64url; "" where it publishes nothing.
+    node's own chain, 32 bytes in base64url, and `proof` a signature by it (see `parcels.prove`), 64 bytes; both are ""
+    where it publishes nothing.
     """
 
     epoch: str = ""
@@ -58,6 +61,7 @@ class StreamStatus:
     consumers: int = 0
     publishes: bool = False
     key: str = ""
+    proof: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,7 @@ class Status:
                         "consumers": one.consumers,
                         "publishes": one.publishes,
                         "key": one.key,
+                        "proof": one.proof,
                     }
                     for stream, one in self.streams.items()
                 },
@@ -151,6 +156,11 @@ def _stream_status(node: str, members: Members, limits: StatusLimits) -> StreamS
         raise members.wrong(
             "key", "an Ed25519 public key: 32 bytes, base64url without padding, or an empty text"
         )
+    proof = members.string("proof", _PROOF_CHARS, "")
+    if not _PROOF.fullmatch(proof) or bool(proof) != bool(key):
+        raise members.wrong(
+            "proof", "an Ed25519 signature where there is a key: 64 bytes, base64url without padding"
+        )
     neighbours = members.table("neighbours", limits.neighbours)
     for peer, rtt_ms in neighbours.items():
         if not is_node(peer) or peer == node:
@@ -166,6 +176,7 @@ def _stream_status(node: str, members: Members, limits: StatusLimits) -> StreamS
         consumers=members.count("consumers", 0),
         publishes=members.flag("publishes", default=False),
         key=key,
+        proof=proof,
     )
 
 
@@ -205,8 +216,8 @@ class StreamInstructions:
     """The whole of what a node shall have in one stream.
 
     `certificate` is that of the node's chain ("" where it has none), `p99_ms` an estimate of how long an item takes to
-    nearly all pairs of nodes (0 where nobody knows yet), and `refused` why the node may not be in this stream ("" where
-    it may).
+    nearly all pairs of nodes (0 where nobody knows yet), `refused` why the node may not be in this stream ("" where
+    it may), and `nodes` how many are in it: who has no neighbours may be the only one, or the one that nobody reaches.
     """
 
     counter: int
@@ -214,6 +225,7 @@ class StreamInstructions:
     certificate: str = field(default="", repr=False)
     p99_ms: float = 0.0
     refused: str = ""
+    nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +274,7 @@ def _instructed(one: StreamInstructions) -> dict[str, Any]:
         "certificate": one.certificate,
         "p99_ms": one.p99_ms,
         "refused": one.refused,
+        "nodes": one.nodes,
     }
 
 
@@ -272,6 +285,7 @@ def _stream_instructions(members: Members, limits: StatusLimits) -> StreamInstru
         certificate=members.string("certificate", _MOST_TOKEN_CHARS),
         p99_ms=members.number("p99_ms", 1e6),
         refused=members.string("refused", 1000),
+        nodes=members.count("nodes", 0),
     )
 
 

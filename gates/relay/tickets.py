@@ -7,13 +7,14 @@ remembered by its hash, as one certificate comes to a node over each of its link
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from triplewire.broker.errors import ProtocolError
+from triplewire.broker.errors import ProtocolError, Unauthorized
 from triplewire.broker.security.claims import check_times, text
 from triplewire.broker.security.jws import Jws, refused
 from triplewire.broker.stream_checks import is_stream_name
@@ -34,7 +35,7 @@ from .tracker_key import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["LEEWAY_S", "Certificate", "Ticket", "TrackerKey", "TrackerKeys", "decoded", "encoded"]
+__all__ = ["LEEWAY_S", "Certificate", "Forged", "Ticket", "TrackerKey", "TrackerKeys", "decoded", "encoded"]
 
 LEEWAY_S = 30.0  # how far the clocks of a tracker and a node may differ
 _MOST_KEYS = 16  # of one tracker
@@ -43,16 +44,17 @@ _KEY_BYTES = 32
 T = TypeVar("T", "Ticket", "Certificate")
 
 
+class Forged(Unauthorized):
+    """A token that names a key which has not signed it: who believes none such passes none on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """That two nodes may have a link for a stream; `expires` in seconds since the epoch, `tracker` says so."""
+    """That two nodes may have a link for a stream; `expires` in seconds since the epoch."""
 
     stream: str
     nodes: frozenset[str]
-    epoch: str
-    issued_at: float
     expires: float
-    tracker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +70,19 @@ class Certificate:
     publisher: str
     node: str
     links_at: str
-    issued_at: float
     expires: float
-    tracker: str
 
 
 class TrackerKeys:
-    """The public keys of the trackers that a node trusts, and what they have signed; `remembered` tokens of each kind."""
+    """The public keys of the trackers that a node trusts, and what they have signed; `remembered` tokens of each kind.
+
+    A tracker is named by its URL; one that has several has the same keys under each.
+    """
 
     def __init__(self, remembered: int = 10_000) -> None:
-        self._keys: dict[str, tuple[str, Ed25519PublicKey]] = {}  # by kid: whose it is, and the key
-        self._before: dict[str, frozenset[str]] = {}  # by tracker: the kids it had when it was last added
+        self._keys: dict[str, Ed25519PublicKey] = {}  # by kid
+        # By tracker: the kids that it has, and those that it had before
+        self._kids: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._tickets: _Remembered[Ticket] = _Remembered(remembered)
         self._certificates: _Remembered[Certificate] = _Remembered(remembered)
 
@@ -98,23 +102,16 @@ class TrackerKeys:
         }
         if not found:
             raise ProtocolError("keys: there is no Ed25519 key")
-        for kid in found:
-            if kid in self._keys and self._keys[kid][0] != tracker:
-                raise ProtocolError(f"keys: {kid} is the key of {self._keys[kid][0]}")
-        mine = {kid for kid, (whose, _) in self._keys.items() if whose == tracker}
-        newest = self._before.get(tracker, frozenset())
+        newest, _ = self._kids.get(tracker, (frozenset(), frozenset()))
         if newest != found.keys():
-            for kid in mine - newest - found.keys():
-                del self._keys[kid]
-            self._before[tracker] = frozenset(found)
-        self._keys.update({kid: (tracker, key) for kid, key in found.items()})
+            self._kids[tracker] = frozenset(found), newest
+        kids = frozenset().union(*itertools.chain.from_iterable(self._kids.values()))
+        self._keys = {kid: key for kid, key in {**self._keys, **found}.items() if kid in kids}
 
-    def forget(self, tracker: str) -> None:
-        """Trust a tracker no longer."""
-        self._keys = {kid: known for kid, known in self._keys.items() if known[0] != tracker}
-        self._before.pop(tracker, None)
-        self._tickets.forget(tracker)
-        self._certificates.forget(tracker)
+    def same(self, tracker: str) -> list[str]:
+        """The other names of a tracker: those that have a key of its own now."""
+        newest, _ = self._kids.get(tracker, (frozenset(), frozenset()))
+        return [other for other, (theirs, _) in self._kids.items() if other != tracker and theirs & newest]
 
     def knows(self, token: str) -> bool:
         """Whether the key that a token names is known; if not, its tracker's keys should be asked for anew.
@@ -128,7 +125,7 @@ class TrackerKeys:
         """What a ticket says; `now` in seconds since the epoch.
 
         Raises:
-            Unauthorized: it is no ticket, is signed by nobody whom we trust, or has expired.
+            Unauthorized: it is no ticket, is signed by nobody whom we trust, or has expired; Forged, see there.
         """
         return self._tickets.get(token, now) or self._tickets.put(token, self._ticket(token, now))
 
@@ -136,27 +133,24 @@ class TrackerKeys:
         """What a chain's certificate says; `now` in seconds since the epoch.
 
         Raises:
-            Unauthorized: it is no certificate, is signed by nobody whom we trust, or has expired.
+            Unauthorized: it is no certificate, is signed by nobody whom we trust, or has expired; Forged, see there.
         """
         return self._certificates.get(token, now) or self._certificates.put(
             token, self._certificate(token, now)
         )
 
     def _ticket(self, token: str, now: float) -> Ticket:
-        tracker, claims, issued_at, expires = self._verified(token, TICKET, now)
+        claims, expires = self._verified(token, TICKET, now)
         nodes = claims.get("nodes")
         if not isinstance(nodes, list) or not all(isinstance(node, str) and is_node(node) for node in nodes):
             raise refused("the token's claim nodes must be two nodes' ids")
         both = frozenset(nodes)
         if len(nodes) != 2 or len(both) != 2:
             raise refused("the token's claim nodes must be two nodes' ids")
-        epoch = claims.get("epoch")
-        if not isinstance(epoch, str):
-            raise refused("the token's claim epoch must be a text")
-        return Ticket(_stream(claims), both, epoch, issued_at, expires, tracker)
+        return Ticket(_stream(claims), both, expires)
 
     def _certificate(self, token: str, now: float) -> Certificate:
-        tracker, claims, issued_at, expires = self._verified(token, CERTIFICATE, now)
+        claims, expires = self._verified(token, CERTIFICATE, now)
         publisher = claims.get("publisher")
         if not isinstance(publisher, str):
             raise refused("the token's claim publisher must be a text")
@@ -169,25 +163,25 @@ class TrackerKeys:
         links_at = text(claims, "links_at")
         stream = _stream(claims)
         chain = chain_name(stream, node, key.public_bytes_raw())
-        return Certificate(stream, chain, key, publisher, node, links_at, issued_at, expires, tracker)
+        return Certificate(stream, chain, key, publisher, node, links_at, expires)
 
-    def _verified(
-        self, token: str, kind: tuple[str, str], now: float
-    ) -> tuple[str, dict[str, Any], float, float]:
-        """Whose token it is, its claims, when it was issued, and when it ends."""
+    def _verified(self, token: str, kind: tuple[str, str], now: float) -> tuple[dict[str, Any], float]:
+        """A token's claims, and when it ends; the signature is looked at last, as that takes the longest."""
         typ, audience = kind
         jws = Jws.parse(token)
         if jws.header.get("typ") != typ:
             raise refused(f"the token is no {typ}")
-        known = self._keys.get(jws.kid or "")
-        if known is None:
+        key = self._keys.get(jws.kid or "")
+        if key is None:
             raise refused("the token is signed by no tracker that this node knows")
-        tracker, key = known
-        jws.verify(key, ALGORITHM)
         if text(jws.claims, "iss") != ISSUER or text(jws.claims, "aud") != audience:
             raise refused("the token is another issuer's, or for another audience")
         expires = check_times(jws.claims, now, LEEWAY_S)
-        return tracker, jws.claims, float(jws.claims.get("iat", 0.0)), expires - LEEWAY_S
+        try:
+            jws.verify(key, ALGORITHM)
+        except Unauthorized as error:
+            raise Forged(error.description, challenge=error.challenge) from error
+        return jws.claims, expires - LEEWAY_S
 
 
 class _Remembered(Generic[T]):
@@ -215,11 +209,6 @@ class _Remembered(Generic[T]):
         if len(self._by_hash) > self._most:
             self._by_hash.popitem(last=False)
         return said
-
-    def forget(self, tracker: str) -> None:
-        """Those that a tracker has signed."""
-        for name in [name for name, said in self._by_hash.items() if said.tracker == tracker]:
-            del self._by_hash[name]
 
 
 def _hash(token: str) -> bytes:

@@ -1,8 +1,10 @@
 """A node and its trackers: which of them is asked for a stream, and what becomes of what they say.
 
 Trackers have an order.  A stream is with the first that answers; where that falls silent, with the next, and it goes back
-when an earlier one answers again, while it stays with both for a moment.  Links stay up meanwhile, and what a tracker says of a stream that is not with it (any
-more) is ignored.
+when an earlier one answers again, or the registry names others, while it stays with both for a moment.  Links stay up
+meanwhile, and what a tracker says of a stream that is not with it (any more) is ignored.
+
+A tracker may have several URLs, by the settings and by the registry: by its keys it is seen to be the same.
 """
 
 from __future__ import annotations
@@ -104,7 +106,10 @@ class Tracked:
         self._epochs: dict[str, _Epochs] = {}
         for url in self._order:
             self._add(url)
-        self._orders: dict[str, list[str]] = {}  # by stream, where the registry names its trackers
+        self._orders: dict[
+            str, list[str]
+        ] = {}  # by stream, its trackers by the registry; none where that names none
+        self._named_by: dict[str, str] = {}  # by stream, which tracker has told so
         self._at: dict[str, str] = {}  # by stream, where it is
         self._finding: dict[str, asyncio.Task[None]] = {}  # by stream, who finds its trackers
         self._both: dict[tuple[str, str], float] = {}  # by stream and tracker: until when it stays there, too
@@ -142,31 +147,47 @@ class Tracked:
         Whoever stays with another tracker is in another overlay, so that is asked until it is known.
         """
         wait_s = _FIND_FIRST_S
-        while True:
-            try:
-                urls = await self._talks[self._home].trackers_of(stream)
-                break
-            except (httpx.HTTPError, ClientError, ProtocolError) as error:
-                log.info("! %s: whether it has trackers of its own is not known: %.200r", stream, error)
+        while not await self._find_order(stream):
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _BACK_S)
-        if not urls:
-            return
-        for url in urls:
-            if url not in self._talks and len(self._talks) < _MOST_TRACKERS:
-                self._add(url)
-        urls = [url for url in urls if url in self._talks]
-        if not urls:
-            return
-        self._orders[stream] = urls
-        if self._at[stream] != urls[0]:
-            self._move(stream, urls[0])
+        first, *_ = self._order_of(stream)
+        if self._orders.get(stream) and self._at[stream] != first:
+            self._move(stream, first)
+
+    async def _find_order(self, stream: str) -> bool:
+        """Whether it is told now which trackers a stream has."""
+        home = self._home
+        try:
+            told = await self._talks[home].trackers_of(stream)
+        except (httpx.HTTPError, ClientError, ProtocolError) as error:
+            log.info("! %s: whether it has trackers of its own is not known: %.200r", stream, error)
+            return False
+        urls = [url.rstrip("/") for url in told]
+        new = [url for url in urls if url not in self._talks][: _MOST_TRACKERS - len(self._talks)]
+        for url in new:
+            self._add(url)
+        await asyncio.gather(*map(self._answers, new))  # by its keys one may be seen to be known already
+        # One that names none may have no registry, and so takes back what it has said itself alone
+        if stream in self._at and (urls or self._named_by.get(stream, home) == home):
+            self._orders[stream] = [url for url in urls if url in self._talks]
+            self._named_by[stream] = home
+        return True
+
+    def _order_of(self, stream: str) -> list[str]:
+        return list(dict.fromkeys(map(self._talked_with, self._orders.get(stream) or self._order)))
+
+    def _talked_with(self, url: str) -> str:
+        """The URL by which a tracker is told how it is here, of those that it has."""
+        names = {url, *self.keys.same(url)}
+        alive = (one for one, talk in self._talks.items() if talk.running and not talk.silent_s())
+        return next((one for one in alive if one in names), url)
 
     def leave(self, stream: str) -> None:
         """Be in it no longer."""
         urls = {self._at.pop(stream, ""), *(url for one, url in self._both if one == stream)} - {""}
         self._both = {both: until for both, until in self._both.items() if both[0] != stream}
         self._orders.pop(stream, None)
+        self._named_by.pop(stream, None)
         if stream in self._finding:
             self._finding.pop(stream).cancel()
         for url in urls:
@@ -196,8 +217,14 @@ class Tracked:
         self._talks[url].start()
         self._talks[url].poke()
 
-    def status_for(self, url: str) -> Status:
+    def status_for(self, url: str) -> Status | None:
         """See `TalkUser`."""
+        present = self._talked_with(url)
+        if present != url:
+            self._home = present if self._home == url else self._home
+            for stream in [stream for stream, at in self._at.items() if at == url]:
+                self._move(stream, present)
+            return None
         now = asyncio.get_running_loop().time()
         self._both = {both: until for both, until in self._both.items() if until > now}
         return self._user.status(
@@ -210,11 +237,14 @@ class Tracked:
             self._counted.instructions_ignored += 1
             return
         for stream, one in instructions.streams.items():
-            if self._at.get(stream) == url:
-                said = status.streams.get(stream) if status is not None else None
-                self._user.instructed(stream, instructions.epoch, one, said)
-            else:
+            if self._at.get(stream) != url:
                 self._counted.instructions_ignored += 1
+                continue
+            said = status.streams.get(stream) if status is not None else None
+            try:
+                self._user.instructed(stream, instructions.epoch, one, said)
+            except Exception:  # the other streams have theirs, whatever became of this one
+                log.exception("! %s: what tracker %s says can't be done", stream, url)
 
     def has_keys(self, url: str, jwks: bytes) -> None:
         """See `TalkUser`."""
@@ -231,7 +261,7 @@ class Tracked:
             self._home = following
             self._talk(following)
         for stream in [stream for stream, at in self._at.items() if at == url]:
-            following = _next(self._orders.get(stream, self._order), url)
+            following = _next(self._order_of(stream), url)
             if following != url:
                 self._move(stream, following)
 
@@ -251,14 +281,20 @@ class Tracked:
                 log.exception("! the first trackers")
 
     async def _go_back(self) -> None:
+        for stream in tuple(self._at):
+            if self._talks[self._home].answering_since is None:
+                break  # all would be asked in vain, one after the other
+            if stream in self._finding and self._finding[stream].done():
+                await self._find_order(stream)
         earlier = {*_before(self._order, self._home)}
         for stream, at in self._at.items():
-            earlier.update(_before(self._orders.get(stream, self._order), at))
+            earlier.update(_before(self._order_of(stream), at))
         answering = {url for url in earlier if await self._answers(url)}
-        self._home = next((url for url in _before(self._order, self._home) if url in answering), self._home)
+        home = next((url for url in _before(self._order, self._home) if url in answering), self._home)
+        self._home = self._talked_with(home)
         self._talk(self._home)
         for stream, at in tuple(self._at.items()):
-            urls = _before(self._orders.get(stream, self._order), at)
+            urls = _before(self._order_of(stream), at)
             url = next((url for url in urls if url in answering), None)
             if url is not None:
                 # Nodes go back one after the other: those that are still there keep their neighbours
@@ -295,7 +331,14 @@ class Tracked:
         await asyncio.shield(self._asking)
 
     async def _ask_for_keys(self) -> None:
-        await asyncio.gather(*(self._answers(url) for url in [*self._talks]))
+        now = asyncio.get_running_loop().time()
+        await asyncio.gather(*(self._answers(url) for url in [*self._talks] if not self._is_dead(url, now)))
+
+    def _is_dead(self, url: str, now: float) -> bool:
+        """Whether its keys were asked for in vain lately, or all else: who waits for the others' should not wait for it."""
+        talk = self._talks[url]
+        no_keys = talk.no_keys_at is not None and now - talk.no_keys_at < _BACK_S
+        return talk.silent_s() > _DEAD_S or (no_keys and talk.answering_since is None)
 
     async def origin(self, stream: str, chain: str) -> Neighbour | None:
         """Where a chain begins; None where the tracker does not tell."""

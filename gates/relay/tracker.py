@@ -187,7 +187,7 @@ class Tracker:
         @app.exception_handler(BrokerError)
         async def failed_as_told(request: Request, error: BrokerError) -> Response:
             self._refused[error.code] += 1
-            return refused(log, request, error)
+            return _for_consumers(request, refused(log, request, error))
 
         @app.exception_handler(HTTPException)
         async def not_there(request: Request, error: HTTPException) -> Response:
@@ -207,7 +207,7 @@ class Tracker:
         async def failed(request: Request, error: Exception) -> Response:
             log.error("! %s %s", request.method, request.url.path, exc_info=error)
             self._refused["internal_error"] += 1
-            return refusal(EngineError("internal error"))
+            return _for_consumers(request, refusal(EngineError("internal error")))
 
     async def _keys(self) -> Response:
         """The public keys that verify what this tracker signs: a JWK Set."""
@@ -230,3 +230,15 @@ class Tracker:
         self._access.administer(await self._callers.anybody(request))
         body, content_type = self._metrics.page(request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})
+
+
+def _for_consumers(request: Request, said: Response) -> Response:
+    """An error as it is told: a consumer gets no body with a 5xx, as Ztreamy's would read it as items (facts 1.9)."""
+    if said.status_code < 500 or not request.url.path.startswith("/consume/"):
+        return said
+    return Response(
+        status_code=said.status_code,
+        headers={
+            name: value for name, value in said.headers.items() if name in {"retry-after", "cache-control"}
+        },
+    )

@@ -113,7 +113,7 @@ class TrackerKey:
 
     def _signed(self, kind: tuple[str, str], expires: float, claims: dict[str, Any]) -> str:
         typ, audience = kind
-        # With its parts of a second: which of two tickets is the newer one is told by it
+        # With its parts of a second: which of two certificates is the newer one is told by its end
         times = {"iat": round(self._now(), 3), "exp": round(expires, 3)}
         return jwt.encode(
             {"iss": ISSUER, "aud": audience, **times, **claims},

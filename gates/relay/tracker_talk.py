@@ -37,8 +37,8 @@ _MOST_BYTES: Final = 4 * 1024 * 1024  # of one answer, or of one event
 class TalkUser(Protocol):
     """Who has something to say, and listens."""
 
-    def status_for(self, url: str) -> Status:
-        """What this tracker is to know now."""
+    def status_for(self, url: str) -> Status | None:
+        """What this tracker is to know now; None where it is told by another of its URLs."""
 
     def instructed(self, url: str, instructions: Instructions, status: Status | None) -> None:
         """What it says, as the answer to a status or by itself."""
@@ -59,6 +59,7 @@ class TrackerTalk:
         self.refused = False  # whether the trouble is the tracker's word, and not its silence
         self.answered = False  # ever
         self.answering_since: float | None = None  # without a pause
+        self.no_keys_at: float | None = None  # when they could not be had
         self._failing_since: float | None = None
         self._http = http
         self._user = user
@@ -68,6 +69,7 @@ class TrackerTalk:
         self._tasks: list[asyncio.Task[None]] = []
         self._known_as: tuple[str, str] | None = None  # node and instance
         self._epoch = ""
+        self._has_keys = False
         self._stopping = False
 
     @property
@@ -130,10 +132,16 @@ class TrackerTalk:
             return False
 
     async def _said(self) -> bool:
-        """Whether the status was taken."""
+        """Whether the status was taken, or there was none to tell."""
         began = asyncio.get_running_loop().time()
-        status = self._user.status_for(self.url)
         try:
+            if not self._has_keys:
+                # By them it is seen whether it is told already: what one talk says would take back what another has
+                self._user.has_keys(self.url, await self.keys())
+                self._has_keys = True
+            status = self._user.status_for(self.url)
+            if status is None:
+                return True
             code, answer = await self._ask(
                 "PUT",
                 f"/nodes/{status.node}",
@@ -242,7 +250,11 @@ class TrackerTalk:
         Raises:
             httpx.HTTPError, ClientError, ProtocolError: it can't be had.
         """
-        return await self._get("/keys")
+        try:
+            return await self._get("/keys")
+        except (httpx.HTTPError, ClientError, ProtocolError):
+            self.no_keys_at = asyncio.get_running_loop().time()
+            raise
 
     async def trackers_of(self, stream: str) -> list[str]:
         """The trackers that the registry names for a stream, in their order; none where it leaves that open.

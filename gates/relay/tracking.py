@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .judge import Judge
     from .nodes import Node
     from .overlay import Overlay
-    from .statuses import Status
+    from .statuses import Status, StreamStatus
     from .tickets import TrackerKey
 
 _SEED_BITS = 64
@@ -62,7 +62,7 @@ class Tracking:
         self.overlays = Overlays(
             config, key, counts=self.counted, rng=self._rng, degree=degree, wall=wall, now=now
         )
-        self.nodes = Nodes(config, self.overlays.delays)
+        self.nodes = Nodes(config, self.overlays.delays, self._judge)
         self.redirects = Redirects(self.nodes, self.overlays, self._judge, self._rng, self.counted)
         self._returns = Paces(config.rejoin_s, _RETURNS)
         # When a node's instructions changed first, and last
@@ -78,10 +78,10 @@ class Tracking:
 
         Raises:
             Conflict: another process is alive under its id.
-            TooManyRequests: there are as many nodes as there may be.
+            TooManyRequests: there are as many nodes as there may be, or as many of this client.
         """
         name = status.node
-        if self.nodes.is_taken(status):
+        if self.nodes.is_taken(status, who):
             self.remove(name, now)
         node, is_new = self.nodes.tell(status, who, now)
         if not is_new:
@@ -192,7 +192,13 @@ class Tracking:
                 "streams_at": node.status.streams_at,
                 "neighbours": {peer: round(delay_ms, 3) for peer, delay_ms in links[name].items()},
             }
-        return {"stream": stream, "epoch": self.epoch, "degree": overlay.degree, "nodes": nodes}
+        return {
+            "stream": stream,
+            "epoch": self.epoch,
+            "degree": overlay.degree,
+            "collecting": overlay.collecting is not None,
+            "nodes": nodes,
+        }
 
     def state(self) -> dict[str, Any]:
         """Figures, for /health and /metrics."""
@@ -230,10 +236,15 @@ class Tracking:
 
     def _instructions(self, name: str, node: Node) -> Instructions:
         self.counted.instructed += 1
-        streams = {stream: StreamInstructions(0, refused=refusal) for stream, refusal in node.refused.items()}
+        # Numbered as neighbours are: of a refusal and an admission that pass each other on their way, the newer one counts
+        streams = {
+            stream: StreamInstructions(self.overlays.number(), refused=refusal)
+            for stream, refusal in node.refused.items()
+        }
         for stream in node.joined:
             overlay = self.overlays.there(stream)
-            if overlay.collecting is None:
+            # While others tell what they have, it keeps what it was told here; if that was nothing, what it has
+            if overlay.collecting is None or overlay.members[name].counter:
                 streams[stream] = self._stream(name, node, stream, overlay)
         return Instructions(self.epoch, self._config.heartbeat_s, streams)
 
@@ -247,12 +258,13 @@ class Tracking:
         return StreamInstructions(
             member.counter,
             tuple(neighbours),
-            self._certificate(name, node, stream, overlay, member.status.key),
+            self._certificate(name, node, stream, overlay, member.status),
             overlay.p99_ms,
+            nodes=len(overlay.members),
         )
 
-    def _certificate(self, name: str, node: Node, stream: str, overlay: Overlay, key: str) -> str:
-        publisher = self._judge.publisher(stream, node.who) if key else None
+    def _certificate(self, name: str, node: Node, stream: str, overlay: Overlay, said: StreamStatus) -> str:
+        publisher = self._judge.publisher(stream, node.who) if said.key else None
         if publisher is None:
             return ""
-        return overlay.issuing.certificate(key, publisher, name, node.status.links_at)
+        return overlay.issuing.certificate(said.key, said.proof, publisher, name, node.status.links_at)

@@ -42,12 +42,13 @@ _LENGTH = struct.Struct("!I")
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first message: settings, the addresses to listen on, and whether anybody may do anything."""
+    """The first message: settings, the addresses to listen on, whether anybody may do anything, and the trackers' URLs."""
 
     config: StreamGateConfig
     limits: LimitsConfig
     addresses: tuple[tuple[int, tuple[Any, ...]], ...]  # family and address
     open: bool
+    trackers: tuple[str, ...] = ()
 
 
 class Opened(NamedTuple):

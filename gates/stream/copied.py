@@ -32,11 +32,10 @@ class Copy:
         self.source_id = opened.source_id
         self.sign_of_life_s = opened.sign_of_life_s
         self.history = History(opened.name, opened.config)
-        self.history.add(opened.entries)
+        self.history.restore(opened.entries, opened.last)
         self.sent = opened.sent
         self.closed = False
         self.followers = 0
-        self._last = max(opened.last, self.history.last)
         self._channel = channel
         self._asking = asking
         self._waiting = [entry for entry in opened.entries if entry.number > opened.sent]
@@ -72,9 +71,8 @@ class Copy:
 
     def came(self, entries: tuple[Entry, ...]) -> None:
         """These were taken."""
-        fresh = tuple(entry for entry in entries if entry.number > self._last)
+        fresh = tuple(entry for entry in entries if entry.number > self.history.last)
         if fresh:
-            self._last = fresh[-1].number
             self.history.add(fresh)
             self._waiting += fresh
             self._now_listeners.tell(Batch(self.name, fresh))

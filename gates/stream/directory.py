@@ -1,7 +1,7 @@
 """What streams there are: a page for people, and for machines a DCAT catalogue in JSON-LD with terms of SSN/SOSA.
 
 W3C DCAT 3, 6 for datasets and distributions; W3C SSN, 4 for what observes.  What can be seen of a stream, its rate and
-its sources, is that of the items it keeps.
+its sources, is that of the items it keeps: the sources of the newest of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from triplewire.broker.rights import Access
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PATH = "/streams"
 LD_JSON = "application/ld+json"
 _SOURCES = 100  # are told of each stream
+_LOOKED_AT = 2048  # items, for their sources
 _RECENT_S = 60.0
 _KEPT_S = 1.0  # what was found out about a stream is good for so long
 _CONTEXT = {
@@ -59,9 +60,16 @@ _POLICY = (
 class Directory:
     """Of the streams `feeds`, whichever there are when it is asked."""
 
-    def __init__(self, feeds: Mapping[str, Feed], clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        feeds: Mapping[str, Feed],
+        clock: Callable[[], float] = time.time,
+        trackers: Sequence[str] = (),
+    ) -> None:
+        """`trackers` are the URLs of those that arrange the streams with `overlay`."""
         self._feeds = feeds
         self._clock = clock
+        self._trackers = trackers
         self._known: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def page(self, base: str, accept: str, access: Access) -> tuple[bytes, str]:
@@ -80,9 +88,17 @@ class Directory:
             "@id": f"{base}{PATH}",
             "@type": "dcat:Catalog",
             "dct:title": "Streams",
-            "dcat:dataset": [_dataset(base, each) for each in told],
+            "dcat:dataset": [_dataset(base, each) | self._overlay(each["name"]) for each in told],
         }
         return json.dumps(document, ensure_ascii=False, indent=1).encode("utf-8", "replace"), LD_JSON
+
+    def _overlay(self, name: str) -> dict[str, Any]:
+        """Where the stream's overlay is shown, if it has one."""
+        if not (self._trackers and self._feeds[name].config.overlay):
+            return {}
+        return {
+            "tw:tracker": [{"@id": f"{url.rstrip('/')}/#{quote(name, safe='')}"} for url in self._trackers]
+        }
 
     def _told(self, feed: Feed) -> dict[str, Any]:
         now = self._clock()
@@ -95,8 +111,9 @@ class Directory:
 
 
 def _observed(feed: Feed, now: float) -> dict[str, Any]:
-    entries = tuple(feed.history)
-    recent = sum(entry.taken_at > now - _RECENT_S for entry in entries)
+    history = feed.history
+    entries = history.newest(_LOOKED_AT)
+    oldest = next(iter(history), None)
     sources = dict.fromkeys(entry.item.source_id for entry in reversed(entries) if entry.item.source_id)
     return {
         "name": feed.name,
@@ -104,11 +121,11 @@ def _observed(feed: Feed, now: float) -> dict[str, Any]:
         "kind": feed.config.kind,
         "source_id": feed.source_id,
         "of": feed.config.of,
-        "rate": round(recent / _RECENT_S, 3),
+        "rate": round(history.count_since(now - _RECENT_S) / _RECENT_S, 3),
         "sources": [*_first(sources, _SOURCES)],
         "more_sources": max(0, len(sources) - _SOURCES),
-        "kept": len(entries),
-        "since": entries[0].taken_at if entries else None,
+        "kept": len(history),
+        "since": oldest.taken_at if oldest is not None else None,
         "newest": entries[-1].taken_at if entries else None,
         "window_s": (feed.config.window_s, feed.config.window_most_s),
     }

@@ -55,7 +55,13 @@ class Fanout:
         `head`: see `Lane.follow`.
         """
         history = self.feed.history
-        batch = history.replay(past.last_seen, past.limit, upto=self.told, overlap_s=past.overlap_s or 0.0)
+        batch = history.replay(
+            past.last_seen,
+            past.limit,
+            upto=self.told,
+            overlap_s=past.overlap_s or 0.0,
+            away_s=past.away_s,
+        )
         # Who saw an item that is still to leave (it came from /priority) must not get it again.
         seen = None if past.last_seen is None else history.place(past.last_seen)
         lane = self._lanes.get(key)

@@ -1,9 +1,9 @@
 """From a stream into the store: what RDF items say becomes part of a graph, by updates like anybody else's.
 
 A publisher is answered when its items are in the stream.  They are stored after that, in their order, many in one
-update; a publisher that is faster than the store is refused with 503 once MOST_BEHIND items wait.  Bodies that are not
-well-formed are counted, and are in the stream all the same.  What the stream lets go of before it was stored is not
-stored.
+update, and the stream holds them until then, over its bounds if need be.  A publisher that is faster than the store is
+refused with 503 once MOST_BEHIND items wait, or the stream is over its bounds; so it holds one body more at most.  Bodies
+that are not well-formed are counted, and are in the stream all the same.
 
 **When the process dies**, what waits is in the stream and not yet in the store.  A stream that is kept marks how far the
 store has answered (`stored_mark.py`), and goes on from there at the next start.  A death between the store's writing and
@@ -69,16 +69,22 @@ class StoredFeed(FeedOf):
         self._mark = mark
         begin = feed.history.last if mark is None else max(mark.number, feed.history.first - 1)
         self._following = Following(feed, begin)
-        self._most_behind = min(MOST_BEHIND, max(1, feed.config.history_items // 2))
+        self._most_behind = min(MOST_BEHIND, max(1, feed.config.kept_items // 2))
+        feed.history.free_upto = lambda: self._following.position
 
     @property
     def behind(self) -> int:
         """How many items are in the stream and not yet looked at for the store."""
         return self._following.behind
 
+    @property
+    def missed(self) -> int:
+        """How many items the stream has let go of all the same, before they were looked at."""
+        return self._following.missed
+
     async def publish(self, items: Sequence[Item], publisher: str) -> Receipt:
         """See `Feed`; Overloaded where the store is behind."""
-        if self.behind >= self._most_behind:
+        if self.behind >= self._most_behind or (self.behind and self.history.is_over):
             raise Overloaded(f"{self.behind} items of {self.name} wait to be stored")
         return await self._feed.publish(items, publisher)
 

@@ -1,6 +1,7 @@
 """Reading a stream from within the broker: entry for entry, without a window, and with what it keeps as the only queue.
 
-A reader that is behind costs nothing and holds up nobody; what is let go of before it was read is counted as missed.
+A reader that is behind costs nothing and holds up nobody; what is let go of before it was read is counted as missed, unless
+the stream is told to hold it (`History.free_upto`).
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ class Following:
 
     def _next(self, most: int) -> tuple[Entry, ...]:
         history = self._feed.history
-        if history.first > self.position + 1:
-            self.missed += history.first - self.position - 1
-            self.position = history.first - 1
+        if history.gone > self.position:  # what else has no entry was a sign of life
+            self.missed += history.gone - self.position
+            self.position = history.gone
         entries = history.since(self.position).entries
         if not entries:
             self.position = max(self.position, history.last)  # signs of life are not kept

@@ -6,11 +6,15 @@ that it has seen can't miss what waits in the window.
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_left, bisect_right
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
+from triplewire.broker.wire.gap_items import GAP
 from triplewire.broker.wire.items import TEST_CONNECTION, encode_item
 
 from .entry import Batch
@@ -29,6 +33,8 @@ _REPLAYS = 4
 # Signs of life are far apart: whoever saw one last, and comes back, saw one of the newest.  In streams that other processes
 # have, too, one comes each ten seconds: these are of an hour and more.
 _SIGNS = 512
+# A sign of life is called alive:<uuid>:<the id of the newest item before it>.
+_ALIVE = "alive:"
 
 
 class History:
@@ -36,7 +42,7 @@ class History:
 
     def __init__(self, name: str, config: StreamConfig, clock: Callable[[], float] = time.time) -> None:
         self.name = name
-        self._most_items = config.history_items
+        self._most_items = config.kept_items
         self._most_bytes = config.history_bytes
         self._most_s = config.history_s  # 0: any age
         self._clock = clock
@@ -49,6 +55,9 @@ class History:
         self._signs: dict[str, Entry] = {}  # signs of life, which are not kept
         self._replays: dict[tuple[int, int], Batch] = {}
         self._last = 0
+        self.gone = 0  # the number of the last entry that was let go of since the start
+        # Up to which number entries may be let go of: what comes behind is held, whatever the bounds say
+        self.free_upto: Callable[[], float] = lambda: math.inf
 
     def __len__(self) -> int:
         return len(self._entries) - self._start
@@ -72,14 +81,52 @@ class History:
         """Of what is kept, as on the wire."""
         return self._bytes
 
-    def knows(self, event_id: str) -> bool:
-        """Whether an item with this id is kept."""
-        return event_id in self._places
+    @property
+    def is_over(self) -> bool:
+        """Whether it has more items or bytes than it should, as they are held."""
+        return len(self) > self._most_items or self._bytes > self._most_bytes
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing more can be kept, where that is so."""
+        return ""
+
+    def entry(self, event_id: str) -> Entry | None:
+        """The item with this id, if it is kept."""
+        number = self._places.get(event_id)
+        if number is None:
+            return None
+        return self._entries[bisect_left(self._entries, number, lo=self._start, key=_number)]
+
+    def newest(self, most: int) -> list[Entry]:
+        """So many of the newest entries, the oldest of them first."""
+        return self._entries[max(self._start, len(self._entries) - most) :]
+
+    def count_since(self, moment: float) -> int:
+        """How many of those that are kept were taken after that moment."""
+        return len(self._entries) - bisect_right(self._entries, moment, lo=self._start, key=_taken_at)
 
     def place(self, event_id: str) -> int | None:
-        """The number of the item with this id, if it is kept, or of a sign of life: a client may have seen that last."""
+        """The number of the item with this id, if it is kept, or of a sign of life: a client may have seen that last.
+
+        A sign of life of another relay has the place of the item that it names.
+        """
         sign = self._signs.get(event_id)
-        return self._places.get(event_id) if sign is None else sign.number
+        if sign is not None:
+            return sign.number
+        number = self._places.get(event_id)
+        if number is None and event_id.startswith(_ALIVE):
+            number = self._places.get(event_id.removeprefix(_ALIVE).partition(":")[2])
+        return number
+
+    def sign_id(self) -> str:
+        """A new id for a sign of life: another relay, which does not know it, finds in it where it stands."""
+        newest = (
+            entry.item.event_id
+            for entry in islice(reversed(self._entries), len(self))
+            if entry.item.event_type != GAP  # another relay may not have the marker
+        )
+        return f"{_ALIVE}{uuid4()}:{next(newest, '')}"
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -87,7 +134,10 @@ class History:
         return self._clock
 
     def restore(self, entries: Iterable[Entry], last: int) -> None:
-        """Begin with these, where `last` was the last number given: after a restart, or as a copy."""
+        """Begin with these, where `last` was the last number given: after a restart, or as a copy.
+
+        The bounds count from the next call on, so that what waits to be stored can be held before.
+        """
         self._remember(entries)
         self._last = max(last, self._last)
 
@@ -98,6 +148,7 @@ class History:
             StoreError: they can't be kept, where they are to outlive the process; then none of them was added.
         """
         self._remember(entries)
+        self.expire()
 
     def close(self) -> None:
         """Nothing is added any more."""
@@ -112,15 +163,15 @@ class History:
                 self._bytes += len(encode_item(entry.item))
                 self._places[entry.item.event_id] = entry.number
         self._replays.clear()
-        self.expire()
 
     def expire(self) -> None:
-        """Let go of what is over the bounds."""
+        """Let go of what is over the bounds, and not held."""
         oldest = self._clock() - self._most_s
-        while len(self) and (
-            len(self) > self._most_items
-            or self._bytes > self._most_bytes
-            or (self._most_s and self._entries[self._start].taken_at < oldest)
+        free_upto = self.free_upto()
+        while (
+            len(self)
+            and self._entries[self._start].number <= free_upto
+            and (self.is_over or (self._most_s and self._entries[self._start].taken_at < oldest))
         ):
             self._drop()
         # Clearing away what has gone costs a move of what stays: at most one for each item that comes.
@@ -141,6 +192,7 @@ class History:
         *,
         upto: int | None = None,
         overlap_s: float = 0.0,
+        away_s: float | None = None,
     ) -> Batch:
         """What came after the item `event_id`: everything where it is not kept (facts 1.4).
 
@@ -151,6 +203,9 @@ class History:
         With `overlap_s` it begins with what was taken so many seconds before that item.  Another relay of the stream has
         the items of one publisher in the same order, and those of different ones not: what came behind the item there
         can stand before it here.
+
+        With `away_s`, who had that item so many seconds ago is not given what was taken here before that, and before the
+        overlap, where the item is not kept: this may be another relay, which has old items.
         """
         if event_id is None and limit is None:
             return self._batch(0, 0)
@@ -158,6 +213,8 @@ class History:
         if event_id is not None and place and overlap_s > 0:
             begin, end = self._overlap(event_id, place, overlap_s)
             place = self._entries[begin].number - 1 if begin < end else place
+        elif event_id is not None and place is None and away_s is not None:
+            place = self._last_before(self._clock() - away_s - overlap_s)
         return self._between(place or 0, upto, limit)
 
     def covered_s(self, event_id: str, overlap_s: float) -> float | None:
@@ -183,6 +240,11 @@ class History:
         end = bisect_right(self._entries, place, lo=self._start, key=_number)
         oldest = self._taken_at(event_id, end) - overlap_s
         return bisect_left(self._entries, oldest, lo=self._start, hi=end, key=_taken_at), end
+
+    def _last_before(self, moment: float) -> int:
+        """The number of the last entry that was taken before it, 0 where none is kept."""
+        begin = bisect_left(self._entries, moment, lo=self._start, key=_taken_at)
+        return self._entries[begin - 1].number if begin > self._start else 0
 
     def _taken_at(self, event_id: str, end: int) -> float:
         sign = self._signs.get(event_id)
@@ -217,6 +279,7 @@ class History:
     def _drop(self) -> None:
         entry = self._entries[self._start]
         self._start += 1
+        self.gone = entry.number
         self._replays.clear()
         self._bytes -= len(encode_item(entry.item))
         # Another item of the same id may have come since, where the bounds of age let go of this one by then.

@@ -60,6 +60,7 @@ class _Held:
     overlay: OverlayFeed | None = None
     feeding: asyncio.Task[None] | None = None
     storing: asyncio.Task[None] | None = None
+    is_ending: bool = False
 
 
 class Hub:
@@ -122,13 +123,21 @@ class Hub:
             RequestError: others are made of it.
         """
         held = self._held.get(name)
-        if held is None:
+        if held is None or held.is_ending:
             raise NotFound(f"there is no stream {name:.100}")
-        users = sorted(other for other, each in self._held.items() if name in each.stream.config.of)
+        users = sorted(
+            other
+            for other, each in self._held.items()
+            if name in each.stream.config.of and not each.is_ending
+        )
         if users:
             raise RequestError(f"{', '.join(users)} is made of {name}", code="stream_in_use")
-        del self._held[name], self.feeds[name]
-        await _end(held)
+        held.is_ending = True  # the name is not free yet: others may have something of it still
+        del self.feeds[name]
+        try:
+            await _end(held)
+        finally:
+            self._held.pop(name, None)
         self._changed.tell(None)
 
     async def leave(self) -> None:
@@ -154,18 +163,21 @@ class Hub:
             "count": len(told),
             "taken": sum(count.taken for count in counts),
             "duplicates": sum(count.duplicates for count in counts),
+            "conflicts": sum(count.conflicts for count in counts),
             "loops": sum(count.loops for count in counts),
             "batches": sum(count.batches for count in counts),
             "kept": sum(len(held.stream.history) for held in self._held.values()),
             "stored": sum(held.stored.stored for held in self._held.values() if held.stored),
             "store_failed": sum(held.stored.failed for held in self._held.values() if held.stored),
+            "store_missed": sum(held.stored.missed for held in self._held.values() if held.stored),
             "store_behind": sum(held.stored.behind for held in self._held.values() if held.stored),
+            "not_kept": sum(bool(held.stream.history.trouble) for held in self._held.values()),
             "of": told,
         }
 
     def _check_added(self, name: str, config: StreamConfig) -> None:
         check_stream(name, config)
-        check_among(name, config, self._config, self._held)
+        check_among(name, config, self._config, self.feeds)
         for setting in _SETTINGS_ONLY:
             if getattr(config, setting):
                 raise ConfigError(f"streams.{name}.{setting} can be set in the settings only")
@@ -192,6 +204,8 @@ class Hub:
             if folder is not None:
                 whose = f"{stream.source_id} {config.store_graph}"
                 mark = StoredMark(folder / f"{name}.stored", whose, stream.history.last)
+            elif config.overlay and self._config.store.query_endpoint:
+                log.warning("! %s: after a restart items of others may be stored again, or never", name)
             into = held.stored = StoredFeed(stream, config.store_graph, self._writes, nesting, mark)
             held.storing = asyncio.create_task(_kept_up(held.stored.run, name))
             if config.kind == "publish":
@@ -203,6 +217,7 @@ class Hub:
                 file, most = folder / f"{name}.places", self._config.relay.chains
                 places = Places(file, stream.source_id, stream.history.last, most)
             held.feed = held.overlay = OverlayFeed(held.feed, self._carrier, places=places)
+            stream.is_there = held.overlay.is_there
             if held.stored is not None:
                 held.overlay.followed(1)  # by the store, as long as it is there
         held.source = begin(into)
@@ -263,10 +278,13 @@ def _told(held: _Held) -> dict[str, Any]:
         "kept_bytes": stream.history.bytes,
         "window_s": round(stream.window.period_s, 4),
     }
+    if stream.history.trouble:
+        told["not_kept"] = stream.history.trouble
     if held.stored is not None:
         told |= {
             "stored": held.stored.stored,
             "store_failed": held.stored.failed,
+            "store_missed": held.stored.missed,
             "store_behind": held.stored.behind,
         }
     if held.overlay is not None:

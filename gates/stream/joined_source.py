@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import math
 from typing import TYPE_CHECKING, cast
 
-from triplewire.broker.errors import BrokerError, ConfigError, Overloaded
+from triplewire.broker.errors import BrokerError, ConfigError, Overloaded, StoreError
+from triplewire.broker.wire.gap_items import ANY_CHAIN, GAP, Missing, gap_item
 
 from .filters import filter_of
 from .following import Following
@@ -31,6 +33,7 @@ log = logging.getLogger("triplewire.gates.stream")
 
 _AT_ONCE = 256
 _AGAIN_S = 0.05
+_AGAIN_KEEPING_S = 1.0
 
 
 class Passing:
@@ -42,7 +45,9 @@ class Passing:
         self._own = own
 
     def passes(self, item: Item) -> bool:
-        """Whether it does; one that makes the function raise does not."""
+        """Whether it does; one that makes the function raise does not.  Markers of gaps do: some of it may have passed."""
+        if item.event_type == GAP:
+            return True
         if self._filter and not self._filter.passes(Looked(item)):
             return False
         if self._own is None:
@@ -110,22 +115,41 @@ class JoinedSource:
                 tasks.create_task(self._pass_on(feed, following))
 
     async def _pass_on(self, feed: Feed, following: Following) -> None:
+        missed, since = following.missed, feed.history.clock()
         async for entries in following.batches(_AT_ONCE):
             items = [entry.item for entry in entries if self._passes(entry)]
+            if following.missed > missed:
+                missed = following.missed
+                items.insert(0, self._marker(since, entries[0].taken_at))
+            since = entries[-1].taken_at
             if items:
                 await published(self._into, items, feed.name)
+
+    def _marker(self, since: float, until: float) -> Item:
+        """In the place of what was let go of."""
+        first = max(1, math.floor(since))
+        return gap_item(Missing(ANY_CHAIN, "", first, max(first, math.ceil(until))), self._into.source_id)
 
     def _passes(self, entry: Entry) -> bool:
         return self._passing.passes(entry.item)
 
 
 async def published(into: Feed, items: Sequence[Item], publisher: str) -> None:
-    """Have a stream take items of ours, if need be later; what it refuses is logged, and left out one by one."""
+    """Have a stream take items of ours, if need be later, as when its disk is full; what it refuses is logged, and left out.
+
+    Where it ends before, they may not have been taken.
+    """
+    is_told = False
     while items and not into.closed:
         try:
             await into.publish(items, publisher)
         except Overloaded:
             await asyncio.sleep(_AGAIN_S)
+        except StoreError as error:
+            if not is_told:
+                is_told = True
+                log.warning("! %s waits to take items of %s: %.200s", into.name, publisher, error.description)
+            await asyncio.sleep(_AGAIN_KEEPING_S)
         except BrokerError as error:
             if len(items) == 1:
                 log.warning(

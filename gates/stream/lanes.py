@@ -4,6 +4,8 @@ A batch is written in the form once, compressed once for each group, framed once
 much unread is left out, *between* two batches, so that nobody ever sees half of one; when it has read all, it is sent
 what it missed from the history, piece by piece as it reads, and is live again.  A newcomer that asks for the past is
 nothing else: it begins with its position in the past.  Whoever is that far back shares the pieces with all who are.
+
+Where a part of that is not kept any more by then, its response ends: it comes back, and hears that something may be missing.
 """
 
 from __future__ import annotations
@@ -110,7 +112,10 @@ class Lane:
 
     def catch_up(self, consumer: Consumer) -> None:
         """Send what it has not got, as far as it reads on; when that is all, it is live."""
-        while not consumer.paused:
+        while consumer in self._behind and not consumer.paused:  # one that was sent the end may read on
+            if self._has_missed(consumer):
+                self.end_one(consumer, CloseCode.TRY_AGAIN_LATER)
+                return
             piece = self._piece(consumer.position)
             if not piece.data:
                 self._is_live(consumer)
@@ -164,6 +169,11 @@ class Lane:
         self._fanout.skipped += 1
         if self._fanout.gate.unread == "close":
             consumer.dismiss()
+
+    def _has_missed(self, consumer: Consumer) -> bool:
+        """Whether something behind its position has gone that it was to be sent."""
+        gone = min(self._fanout.feed.history.gone, self._fanout.told)  # what is still to leave, leaves
+        return gone > consumer.position
 
     def _is_live(self, consumer: Consumer) -> None:
         if consumer.position > self._fanout.told:

@@ -58,7 +58,7 @@ class Lapses:
             key = (held.token, held.stream)
             if key not in good:
                 good[key] = await self._good_until(held)
-            if good[key] <= self._now():
+            if consumer in self._held and good[key] <= self._now():  # it may have gone meanwhile
                 self._end(consumer)
 
     async def _good_until(self, held: _Held) -> float:

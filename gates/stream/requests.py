@@ -29,7 +29,7 @@ ACCESSES = {
     "publish-cont": WRITE,
 }
 _TOKEN = "access_token"  # noqa: S105 - a parameter's name
-_OURS = frozenset({"last-seen", "overlap", "past-events-limit", "non-blocking", _TOKEN})
+_OURS = frozenset({"last-seen", "overlap", "away", "past-events-limit", "non-blocking", _TOKEN})
 _MOST_PARAMETERS = 100
 _LIMIT = re.compile(r"[0-9]{1,9}", re.ASCII)
 _SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", re.ASCII)
@@ -47,12 +47,14 @@ class Target(NamedTuple):
 class Past(NamedTuple):
     """From where on: behind the item `last_seen`, at most `limit` of what has been; see `History.replay`.
 
-    `overlap_s` begins so many seconds before that item; None where nothing was said of it.
+    `overlap_s` begins so many seconds before that item, `away_s` says how long ago it was had; None where nothing was said
+    of it.
     """
 
     last_seen: str | None
     limit: int | None
     overlap_s: float | None = None
+    away_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +111,17 @@ class StreamRequest:
 
         Raises:
             NotFound: past-events-limit is not a number (facts 1.4 have 404).
-            MalformedRequest: overlap is not a number of seconds.
+            MalformedRequest: overlap or away is not a number of seconds.
         """
         given = dict(self.parameters()) if self.query else {}
         limit = given.get("past-events-limit") or None
         if limit is not None and _LIMIT.fullmatch(limit) is None:
             raise NotFound(f"past-events-limit must be a number of items, not {limit:.40}")
         seen = self.headers.get("last-event-id") or given.get("last-seen") or None
-        overlap = given.get("overlap") or None
-        if overlap is not None and _SECONDS.fullmatch(overlap) is None:
-            raise MalformedRequest(f"overlap must be a number of seconds, not {overlap:.40}")
-        overlap_s = None if overlap is None else min(float(overlap), MOST_OVERLAP_S)
-        return Past(seen, None if limit is None else int(limit), overlap_s)
+        overlap_s = _seconds(given, "overlap")
+        if overlap_s is not None:
+            overlap_s = min(overlap_s, MOST_OVERLAP_S)
+        return Past(seen, None if limit is None else int(limit), overlap_s, _seconds(given, "away"))
 
     @property
     def non_blocking(self) -> bool:
@@ -175,6 +176,13 @@ class StreamRequest:
                 challenge='Bearer error="invalid_request"',
             )
         return bearer_of(f"Bearer {given}")
+
+
+def _seconds(given: dict[str, str], name: str) -> float | None:
+    text = given.get(name) or None
+    if text is not None and _SECONDS.fullmatch(text) is None:
+        raise MalformedRequest(f"{name} must be a number of seconds, not {text:.40}")
+    return None if text is None else float(text)
 
 
 def qualities(header: str) -> dict[str, float]:

@@ -3,7 +3,8 @@
 A selection is made when the first consumer comes, from what the stream keeps, and let go a while after the last has
 left, as those that lost their connection come back.  Its entries have the numbers that they have in the stream, with
 gaps.  An item is looked at once: its RDF is parsed for all filters together, and what passes is encoded once for all
-consumers, the stream's own among them.
+consumers, the stream's own among them.  Markers of gaps pass, as what is missing might have; and where nothing has passed for
+long, there is a sign of life, so that who follows knows that the stream is there.
 
 A filter is asked on the event loop.  One that takes more than a fifth of the time is ended, and refused for a while; to
 read an item's RDF counts for the filter that needs it first.  Nor may the making of selections take more than that.
@@ -16,6 +17,7 @@ import time
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import Overloaded
+from triplewire.broker.wire.gap_items import GAP
 from triplewire.broker.wire.items import TEST_CONNECTION
 
 from .entry import Batch
@@ -24,6 +26,7 @@ from .filters import filter_of
 from .history import History
 from .listeners import Listeners
 from .looked import Looked
+from .stream import sign_of_life
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -88,6 +91,7 @@ class Selection(FeedOf):
         self._entries: Listeners[Batch] = Listeners()
         self._ends: Listeners[None] = Listeners()
         self._ended = False
+        self._came_at = self._left_at = clock()  # when something was told last at once, and in a batch
         self._look_back()
 
     @property
@@ -97,8 +101,8 @@ class Selection(FeedOf):
 
     @property
     def sign_of_life_s(self) -> float:
-        """None: where the stream is not silent it gives no sign of life, and what comes may not pass."""
-        return 0.0
+        """Twice the stream's: what comes of that last may not pass, just before one is due here."""
+        return 2 * self._feed.sign_of_life_s
 
     @property
     def closed(self) -> bool:
@@ -126,6 +130,7 @@ class Selection(FeedOf):
         """These were taken by the stream."""
         passed = self._look(entries)
         if passed:
+            self._came_at = self._clock()
             self._passed.add(passed)
             self._waiting.update(entry.number for entry in passed)
             if len(self._entries):
@@ -136,8 +141,12 @@ class Selection(FeedOf):
         waiting = self._waiting
         passed = tuple(entry for entry in batch.entries if entry.number in waiting)
         waiting.difference_update(entry.number for entry in passed)
-        if passed and len(self._batches):
-            self._batches.tell(batch if len(passed) == len(batch) else Batch(self.name, passed))
+        if passed:
+            self._left_at = self._clock()
+            if len(self._batches):
+                self._batches.tell(batch if len(passed) == len(batch) else Batch(self.name, passed))
+        elif self.used and not waiting:
+            self._break_silence(batch.last)
 
     def overspent(self) -> bool:
         """Whether the filter has taken more of the time than it may."""
@@ -149,13 +158,27 @@ class Selection(FeedOf):
             self._ended = True
             self._ends.tell(None)
 
+    def _break_silence(self, number: int) -> None:
+        """Give a sign of life where one is due, of that number: behind all that has passed, before all that will."""
+        silence_s, now = self._feed.sign_of_life_s, self._clock()
+        if silence_s and now - min(self._came_at, self._left_at) >= silence_s:
+            self._came_at = self._left_at = now
+            sign = sign_of_life(self._passed, number)
+            self._passed.add([sign])
+            for listeners in (self._entries, self._batches):
+                listeners.tell(Batch(self.name, (sign,)))
+
     def _look(self, entries: Sequence[tuple[Entry, Looked]]) -> list[Entry]:
         with self._asking:
             passed = [
                 entry
                 for entry, looked in entries
                 if entry.number > self._seen
-                and (entry.item.command == TEST_CONNECTION or self.filter.passes(looked))
+                and (
+                    entry.item.command == TEST_CONNECTION
+                    or entry.item.event_type == GAP
+                    or self.filter.passes(looked)
+                )
             ]
         if entries:
             self._seen = max(self._seen, entries[-1][0].number)
@@ -165,7 +188,7 @@ class Selection(FeedOf):
         until = self._clock() + _LOOK_BACK_S
         passed: list[Entry] = []
         for entry in reversed(tuple(self._feed.history)):
-            if self.filter.passes(Looked(entry.item)):
+            if entry.item.event_type == GAP or self.filter.passes(Looked(entry.item)):
                 passed.append(entry)
             if self._clock() > until:
                 log.info("= a filter of %s was asked about a part of what is kept only", self.name)

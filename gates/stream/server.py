@@ -300,7 +300,9 @@ class StreamServer:
 
     def _poll(self, connection: Connection, request: StreamRequest, feed: Feed) -> bytes | None:
         past = request.past()
-        batch = feed.history.replay(past.last_seen, past.limit, overlap_s=past.overlap_s or 0.0)
+        batch = feed.history.replay(
+            past.last_seen, past.limit, overlap_s=past.overlap_s or 0.0, away_s=past.away_s
+        )
         json, gzip = request.takes_json, request.takes_gzip
         if len(batch) or request.non_blocking or request.method == "HEAD" or self._closing:
             feed.followed(1)  # it is back soon, for what comes meanwhile

@@ -8,6 +8,8 @@ All who read get the same items in the same order, whoever published them: that 
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,8 +35,12 @@ if TYPE_CHECKING:
     from triplewire.broker.config import Config, StreamConfig
     from triplewire.broker.wire.items import Item
 
+log = logging.getLogger("triplewire.gates.stream")
+
 FOLDER = "streams"  # what is kept over a restart is there, under store.data
 _SILENCE_S = 300.0
+_ABSENT_S = 1.0  # so often it is looked whether signs of life may be sent again
+_CONFLICTS_S = 60.0  # between two lines of the log
 
 
 @dataclass(slots=True)
@@ -43,6 +49,7 @@ class StreamCounts:
 
     taken: int = 0
     duplicates: int = 0
+    conflicts: int = 0  # of these, what differs from the item that has the id
     loops: int = 0
     batches: int = 0
 
@@ -70,6 +77,8 @@ class Stream:
         self.counts = StreamCounts()
         self.sent = history.last
         self.closed = False
+        # Whether the others that have the stream are reached, who else would give no sign of life
+        self.is_there: Callable[[], bool] = lambda: True
         self._loop = loop
         self._waiting: list[Entry] = []  # for the end of the window
         self._waiting_bytes = 0
@@ -81,6 +90,7 @@ class Stream:
         self._close_listeners: Listeners[None] = Listeners()
         self._silence_s = silence_s
         self._heard_at = loop.time()
+        self._conflict_at = -math.inf
         self._silence = loop.call_later(silence_s, self._break_silence) if silence_s else None
 
     @property
@@ -128,13 +138,15 @@ class Stream:
         if any(item.command == STREAM_FINISHED for item in items):
             # It would make each consumer believe that nothing follows (facts 1.2).
             raise Forbidden(f"{STREAM_FINISHED} is not for publishers ({publisher})")
-        entries, receipt = self._sorted(items)
+        entries, receipt, conflicts = self._sorted(items)
         if entries:
             self.history.add(entries)
             self._pass_on(entries)
         self.counts.taken += receipt.taken
         self.counts.duplicates += receipt.duplicates
         self.counts.loops += receipt.loops
+        if conflicts:
+            self._tell_of(conflicts, publisher)
         return receipt
 
     def close(self) -> None:
@@ -150,21 +162,37 @@ class Stream:
         self._close_listeners.tell(None)
         self.history.close()
 
-    def _sorted(self, items: Sequence[Item]) -> tuple[list[Entry], Receipt]:
-        """Those to be taken, in their places, and what becomes of all."""
+    def _sorted(self, items: Sequence[Item]) -> tuple[list[Entry], Receipt, list[Item]]:
+        """Those to be taken, in their places, what becomes of all, and which are not what is there by their ids."""
         now = self.history.clock()
         stamp = timestamp(now)
         number, loops = self.history.last, 0
         fresh: dict[str, Entry] = {}
+        conflicts: list[Item] = []
         for item in items:
             if self.source_id in item.aggregator_ids:
                 loops += 1
-            elif item.event_id not in fresh and not self.history.knows(item.event_id):
+                continue
+            known = fresh.get(item.event_id) or self.history.entry(item.event_id)
+            if known is None:
                 number += 1
                 fresh[item.event_id] = Entry(number, self._marked(item, stamp), now)
+            elif known.item.body != item.body:
+                conflicts.append(item)
         taken = len(fresh)
         receipt = Receipt(taken, len(items) - taken - loops, loops, number if taken else 0)
-        return [*fresh.values()], receipt
+        return [*fresh.values()], receipt, conflicts
+
+    def _tell_of(self, conflicts: list[Item], publisher: str) -> None:
+        """One of two publishers has the other's ids, by mistake or to have its items dropped."""
+        self.counts.conflicts += len(conflicts)
+        now = self._loop.time()
+        if now - self._conflict_at >= _CONFLICTS_S:
+            self._conflict_at = now
+            which = conflicts[0].event_id
+            log.warning(
+                "! %s has another item of the id %.60s, now sent by %.60s", self.name, which, publisher
+            )
 
     def _marked(self, item: Item, stamp: str) -> Item:
         """The item as it goes on: it has come through this stream, and has a time, `stamp` where it had none."""
@@ -227,16 +255,22 @@ class Stream:
             wait_s = self._silence_s - silent_s
         else:
             wait_s = 0.0
-            if len(self._batch_listeners) or len(self._now_listeners):
+            if not self.is_there():
+                wait_s = min(_ABSENT_S, self._silence_s)  # who follows had better go to another
+            elif len(self._batch_listeners) or len(self._now_listeners):
                 self._send_sign_of_life()
         self._silence = self._loop.call_later(wait_s if wait_s > 0 else self._silence_s, self._break_silence)
 
     def _send_sign_of_life(self) -> None:
-        now = self.history.clock()
-        item = command_item(TEST_CONNECTION, str(uuid4()), timestamp=timestamp(now))
-        entry = Entry(self.history.last + 1, item, now)
+        entry = sign_of_life(self.history, self.history.last + 1)
         self.history.add([entry])
         self._pass_on([entry])
+
+
+def sign_of_life(history: History, number: int) -> Entry:
+    """A new one, for who follows what `history` keeps."""
+    now = history.clock()
+    return Entry(number, command_item(TEST_CONNECTION, history.sign_id(), timestamp=timestamp(now)), now)
 
 
 def timestamp(seconds: float) -> str:

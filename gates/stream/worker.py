@@ -121,7 +121,7 @@ class Worker:
         self.channel = Channel(self._on_message, self._on_lost)
         self._asking = Asking(self.channel)
         self._feeds: dict[str, Copy] = {}
-        self._directory = Directory(self._feeds)
+        self._directory = Directory(self._feeds)  # until it is known who the trackers are
         self._authority = RemoteAuthority(self._asking)
         self._server: StreamServer | None = None
         self._task: asyncio.Task[None] | None = None
@@ -165,6 +165,7 @@ class Worker:
 
     async def _begin(self, begin: Begin) -> None:
         authority: Judge = Nobody() if begin.open else self._authority
+        self._directory = Directory(self._feeds, trackers=begin.trackers)
         selections = Selections(begin.config, begin.limits)
         self._server = StreamServer(
             self._feeds,

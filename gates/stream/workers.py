@@ -37,7 +37,7 @@ from .worker_process import WorkerProcess, reap
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from triplewire.broker.config import LimitsConfig, StreamGateConfig
     from triplewire.broker.security.authority import Authority
@@ -67,6 +67,7 @@ class Workers:
         level: str = "INFO",
         quotas: Quotas | None = None,
         log_format: str = "text",
+        trackers: Sequence[str] = (),
     ) -> None:
         self._feeds = feeds
         self._authority = authority
@@ -77,6 +78,7 @@ class Workers:
         self._config = config
         self._level = level.upper()
         self._log_format = log_format
+        self._trackers = tuple(trackers)
         self._held: list[socket.socket] = []
         self._workers: dict[int, WorkerProcess] = {}
         self._listening: dict[str, tuple[Feed, list[Callable[[], None]]]] = {}
@@ -234,7 +236,7 @@ class Workers:
         is_open = isinstance(self._authority, Nobody)
         for name, (feed, _) in self._listening.items():
             worker.channel.send(opened(name, feed))
-        worker.channel.send(Begin(self._each, self._limits, addresses, is_open))
+        worker.channel.send(Begin(self._each, self._limits, addresses, is_open, self._trackers))
 
     def _listen(self, name: str, feed: Feed) -> None:
         def came(batch: Batch) -> None:

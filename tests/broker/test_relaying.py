@@ -18,6 +18,7 @@ from triplewire.broker.overlay_config import RelayConfig
 from triplewire.clients.streams import AsyncStreamConsumer, AsyncStreamPublisher, new_item
 from triplewire.gates.relay.counted import Counted
 from triplewire.gates.relay.figures import FIGURES
+from triplewire.gates.stream.history import History
 
 
 @pytest.fixture
@@ -129,6 +130,21 @@ async def test_what_a_relay_tells(relay_of):
         assert families["triplewire_relay_items"].samples[0].value == health["streams"]["taken"]
         listed = (await client.get(f"http://{two.places.stream}/streams")).json()
         assert [each["@id"] for each in listed["dcat:dataset"]] == [news(two)]
+
+
+async def test_a_relay_tells_that_it_can_not_keep_its_stream(relay_of, monkeypatch):
+    """Which, and why; and a figure."""
+    monkeypatch.setattr(History, "trouble", "the disk is full")
+    relay = await relay_of("r1")
+    async with httpx.AsyncClient() as client:
+        told = (await client.get(f"{pages(relay)}/health")).json()["streams"]
+        assert (told["conflicts"], told["not_kept"], told["of"]["news"]["not_kept"]) == (
+            0,
+            1,
+            "the disk is full",
+        )
+        page = (await client.get(f"{pages(relay)}/metrics")).text
+        assert "\ntriplewire_stream_histories_failing 1.0\n" in page
 
 
 async def test_who_may_see_that_where_somebody_has_to_say_who_they_are(relay_of):

@@ -10,6 +10,8 @@ import pytest
 from triplewire.broker.config import Config, StreamConfig, load
 from triplewire.broker.errors import ConfigError
 
+STORED = ("streams.a.overlay=true", "streams.a.store_graph=urn:g", "relay.trackers=http://t")
+
 
 @pytest.mark.parametrize("name", ["a", "a-b_c.d", "9", "events.v2", "publish", "stream"])
 def test_names_are_segments_of_paths(name):
@@ -69,13 +71,18 @@ def test_a_file_has_tables(tmp_path):
         (["streams.a.window_s=2", "streams.a.window_most_s=1"], "streams.a.window_s must not be more than"),
         (["streams.a.level=0"], "streams.a.level must be 1 to 9"),
         (["streams.a.level=10"], "streams.a.level must be 1 to 9"),
-        (["streams.a.history_items=0"], "streams.a.history_items"),
+        (["streams.a.history_items=-1"], "streams.a.history_items must not be negative"),
+        (["streams.a.history_bytes=0"], "streams.a.history_bytes must be at least 1"),
         (["streams.a.keep=true"], "streams.a.keep needs a directory: store.data"),
         (["streams.a.store_graph=graph"], "streams.a.store_graph must be an absolute IRI"),
         (["streams.a.store_graph=urn:a b"], "streams.a.store_graph must be an absolute IRI"),
         (
             ["streams.a.store_graph=urn:a", "follow.url=http://x", "follow.updates=refuse"],
             "streams.a.store_graph and follow.updates",
+        ),
+        (
+            [*STORED, "store.data=d"],
+            "streams.a.overlay and store_graph need keep where there is store.data",
         ),
         (["streams.a.kind=subscription"], "streams.a: a subscription needs query or jsap"),
         (
@@ -126,6 +133,25 @@ def test_what_is_wrong_is_told_with_its_path(overrides, told):
     """The start stops."""
     with pytest.raises(ConfigError, match=re.escape(told)):
         load(environment={}, overrides=overrides)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        (),
+        ("store.data=d", "streams.a.keep=true"),
+        ("store.query_endpoint=http://s", "store.update_endpoint=http://s"),
+    ],
+)
+def test_what_others_publish_is_stored_where_that_is_known_after_a_restart(others):
+    """Or where nothing is, or nobody can say."""
+    assert load(environment={}, overrides=[*STORED, *others]).streams["a"].overlay
+
+
+def test_how_many_items_are_kept_is_known_by_itself():
+    """0 is more for streams that other relays have."""
+    streams = load(environment={}, overrides=[*STORED, "streams.b.history_items=5"]).streams
+    assert [streams[name].kept_items for name in ("a", "b", "events")] == [32_768, 5, 2_048]
 
 
 def test_a_diamond_is_no_circle():

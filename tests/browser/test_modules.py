@@ -221,3 +221,29 @@ def test_ticks_are_round(call):
         [4, 6],
         [-20, 100],
     ]
+
+
+def test_a_series_keeps_its_color(call):
+    """Whichever row of a moment comes first; without names the variables are in the order of the query."""
+    number = "http://www.w3.org/2001/XMLSchema#decimal"
+    rows = [
+        {
+            "t": {
+                "type": "literal",
+                "value": f"2026-05-0{day}T00:00:00Z",
+                "datatype": "http://www.w3.org/2001/XMLSchema#dateTime",
+            },
+            "s": {"type": "uri", "value": f"urn:{name}"},
+            "b": {"type": "literal", "value": "1", "datatype": number},
+            "a": {"type": "literal", "value": "2", "datatype": number},
+        }
+        for day in (1, 2)
+        for name in "xyz"
+    ]
+    names = "[...it.seriesOf(arguments[0], arguments[1]).keys()]"
+    orders = [
+        call("series", names, ["t", "s", "a"], some) for some in (rows, rows[::-1], rows[1:] + rows[:1])
+    ]
+    assert orders[0] == orders[1] == orders[2]
+    assert len(orders[0]) == 3
+    assert call("series", names, ["t", "b", "a"], rows) == ["b", "a"]

@@ -211,6 +211,25 @@ def test_a_tracker_without_streams_says_so(browser):
         assert running.stop() == 0
 
 
+def test_it_says_when_the_tracker_waits_for_what_relays_have(browser, tracker, world):
+    """There are no links to show then, and no delays; which is not to say that these are 0."""
+    running = started("tracker.collect_s=3600")
+    try:
+        with (
+            FakeNodes(running.http, "young", 3) as nodes,
+            opened(browser, running.http, viewport=VIEW) as page,
+        ):
+            nodes.settle()
+            expect(page.locator(NODES)).to_have_count(3, timeout=SOON_MS)
+            expect(page.locator("#waiting")).to_be_visible()
+            expect(page.locator(".cards div").filter(has_text="Mean delay")).to_have_text("Mean delay\u2013")
+    finally:
+        assert running.stop() == 0
+    with opened(browser, tracker.http, "traffic", viewport=VIEW) as page:
+        expect(page.locator(NODES)).to_have_count(32, timeout=SOON_MS)
+        expect(page.locator("#waiting")).to_be_hidden()
+
+
 def test_a_closed_tracker_wants_a_token(browser, tmp_path):
     """Which stays in this page; what its client may not see is not there, and without it nothing is."""
     issuer = "https://broker.example:8443"
@@ -295,6 +314,36 @@ def test_many_nodes_are_their_regions(browser, tracker, call):
     assert [(link["from"], link["to"], link["count"], link["ms"]) for link in graph["links"]] == [
         ("x", "y", 2, 20)
     ]
+
+
+def test_the_smallest_of_many_regions_are_one(browser, tracker, call):
+    """Regions are what nodes say: a picture of thousands would never be done.  No node, consumer or link is left out."""
+    told = {
+        "nodes": {
+            f"n{number}": {
+                "region": f"r{min(number, 2000 - number):04}" if number < 1990 else "large",
+                "consumers": 1,
+                "neighbours": {f"n{(number + 1) % 2000}": 5},
+            }
+            for number in range(2000)
+        }
+    }
+    ring = f"(await import('{overlay_assets().base}/overlay_ring.js'))"
+    found = call(
+        "overlay_graph",
+        f"""await (async graph => {{
+          const began = performance.now();
+          {ring}.ordered(graph.nodes, graph.links);
+          return [graph.nodes.map(node => [node.region, node.count]), graph.total, performance.now() - began];
+        }})(it.graphOf(arguments[0]))""",
+        told,
+    )
+    counts, total, took_ms = dict(found[0]), found[1], found[2]
+    assert len(found[0]) == 256
+    assert sum(counts.values()) == 2000 == total["consumers"]
+    assert counts["large"] == 10
+    assert counts["other regions"] >= 1000
+    assert took_ms < 3000
 
 
 @pytest.fixture(scope="module")

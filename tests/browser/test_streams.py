@@ -8,7 +8,9 @@ import uuid
 import httpx
 import pytest
 from playwright.sync_api import expect
-from support.pages import opened
+from support.pages import opened, show
+from support.running import RunningBroker
+from support.running_tracker import RunningTracker
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -36,6 +38,49 @@ def test_a_stream_is_followed(browser, broker):
         expect(page.locator("#stream-state")).to_have_text("stopped")
         page.get_by_role("button", name="Look again").click()
         expect(page.get_by_role("row", name=re.compile("events publish .* 3 .* 1 Follow"))).to_be_visible()
+
+
+@pytest.fixture
+def carried():
+    """A broker that has a stream with others, and its tracker."""
+    tracker = RunningTracker.start()
+    settings = (f"relay.trackers={tracker.http}", "relay.port=0", "streams.a-b.overlay=true")
+    broker = RunningBroker.start(*(part for each in settings for part in ("--set", each)))
+    yield broker, tracker
+    assert broker.stop() == tracker.stop() == 0
+
+
+def test_the_overlay_of_a_stream_is_shown_by_its_tracker(browser, carried):
+    """In a tab of its own, which knows nothing of this one; only streams that have an overlay link to it."""
+    broker, tracker = carried
+    with opened(browser, broker.http, "streams") as page:
+        link = page.get_by_role("link", name="Overlay of a-b")
+        expect(link).to_be_visible()
+        expect(page.locator("#panel-streams table a")).to_have_count(1)
+        assert link.get_attribute("rel") == "noopener noreferrer"
+        with page.context.expect_page() as other:
+            link.click()
+        expect(other.value).to_have_url(f"{tracker.http}/#a-b")
+        assert other.value.evaluate("opener") is None
+
+
+def test_a_link_to_no_page_is_not_shown(browser, broker):
+    """Whatever the directory says."""
+    shown = []
+
+    def tampered(route):
+        answer = route.fetch()
+        document = answer.json()
+        document["dcat:dataset"][0]["tw:tracker"] = [{"@id": "javascript:alert(1)"}]
+        route.fulfill(response=answer, json=document)
+        shown.append(document)
+
+    with opened(browser, broker.http, "query") as page:
+        page.route("**/streams", tampered)
+        show(page, "Streams")
+        expect(page.get_by_role("row", name=re.compile("events publish"))).to_be_visible()
+        expect(page.locator("#panel-streams table a")).to_have_count(0)
+        assert shown
 
 
 def test_the_policy_lets_it_to_no_other_port(browser, broker, fresh_broker):

@@ -138,6 +138,25 @@ def test_relays_and_the_tracker_die_and_nothing_is_lost(tracker, relays_of):
         assert one.gaps == []
 
 
+def test_the_only_relay_starts_again(tracker, relays_of):
+    """Under its name, which its consumers avoid by then: the tracker has no other, so they come back to it."""
+    relays = relays_of("a")
+    followed = Followed(f"{tracker.http}/consume/news")
+    try:
+        until(lambda: any(n["consumers"] for n in _nodes(f"{tracker.http}/topology/news").values()))
+        with StreamPublisher(f"{relays['a'].streams}/news") as publisher:
+            publisher.publish(Item("e1", "s", "text/plain"))
+        until(lambda: followed.items)
+        relays["a"].kill()
+        until(lambda: followed.lost)
+        with StreamPublisher(f"{relays_of('a')['a'].streams}/news") as publisher:
+            publisher.publish(Item("e2", "s", "text/plain"))
+        until(lambda: len(followed.items) == 2)
+    finally:
+        followed.close()
+    assert [item.event_id for item in followed.items] == ["e1", "e2"]
+
+
 def test_the_command_line_goes_where_the_tracker_sends_it(tracker, relays_of):
     """To a relay that nobody followed before, also."""
     relays = relays_of("a")

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from support.overlay import STREAM, until
 from triplewire.gates.relay.links import NODE, SUBPROTOCOL
 from triplewire.gates.relay.messages import Certified, Join, Message, decode, encode
-from triplewire.gates.relay.parcels import Parcel, chain_name, seal
+from triplewire.gates.relay.parcels import Parcel, chain_name, prove, seal
 from triplewire.gates.relay.statuses import Instructions, Neighbour, Status, StatusLimits, StreamStatus
 from triplewire.gates.relay.tickets import encoded
 
@@ -185,7 +185,7 @@ class Attacker:
         # Of other attackers it says that they are linked: nobody contradicts
         linked |= {peer: self._rtt_ms for peer in self.names if peer.startswith("a")}
         said = {"neighbours": linked, "publishes": self.publishes, "consumers": 1} | self._says | says
-        key = encoded(self.public) if self.publishes else ""
+        proven = {"key": encoded(self.public), "proof": encoded(prove(STREAM, self.name, self.key))}
         return Status(
             node=self.name,
             instance=self._instance,
@@ -194,7 +194,7 @@ class Attacker:
             links_at="ws://127.0.0.1:9/links",
             streams_at="",
             capacity=1,
-            streams={STREAM: StreamStatus(epoch, counter, **{"key": key, **said})},
+            streams={STREAM: StreamStatus(epoch, counter, **((proven if self.publishes else {}) | said))},
         )
 
     async def put(self, body: bytes | None = None) -> httpx.Response:

@@ -16,7 +16,7 @@ class Overlay:
 
 
 class FakeCarrier:
-    """One node's end of it.  `refuses` is raised by ready; `fails` by the next calls of publish, one each."""
+    """One node's end of it.  `refuses` is raised by ready; `fails` by the next calls of publish, one each; `there` is told."""
 
     def __init__(self, overlay=None):
         self.overlay = overlay
@@ -26,6 +26,7 @@ class FakeCarrier:
         self.carried = []
         self.dropped = []
         self.refuses = None
+        self.there = True
         self.fails = []
         self.hold = None  # an event: publish returns when it is set
 
@@ -42,6 +43,9 @@ class FakeCarrier:
     async def ready(self, _):
         if self.refuses is not None:
             raise self.refuses
+
+    def is_there(self, _):
+        return self.there
 
     async def publish(self, stream, items):
         failure = self.fails.pop(0) if self.fails else None

@@ -10,7 +10,7 @@ from triplewire.gates.relay.statuses import StreamStatus
 
 from .running_tracker import RunningTracker
 from .secured import SecuredBroker
-from .simulated_nodes import a_status
+from .simulated_nodes import a_status, publishes
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -96,9 +96,9 @@ class ClosedSite:
         headers = self.broker.headers(client) if client else {}
         return self.http.request(method, path, headers=headers | more.pop("headers", {}), **more)
 
-    def put(self, node: str, client: str, *streams: str, key: str = "") -> httpx.Response:
-        """A node's status; it publishes where there is a key."""
-        said = {stream: StreamStatus(publishes=bool(key), key=key) for stream in streams}
+    def put(self, node: str, client: str, *streams: str, is_publisher: bool = False) -> httpx.Response:
+        """A node's status."""
+        said = publishes(node, *streams) if is_publisher else dict.fromkeys(streams, StreamStatus())
         headers = self.broker.headers(client) | {"Content-Type": "application/json"}
         body = a_status(node, streams=said).encode()
         return self.http.put(f"/nodes/{node}", content=body, headers=headers)

@@ -14,10 +14,12 @@ class FakeLink:
     def __init__(self, peer):
         self.peer = peer
         self.said = []
+        self.bytes = 0
 
     def send(self, message):
         """What a node says over it."""
         self.said += decode(message)
+        self.bytes += len(message)
 
     send_parcel = send
 

@@ -136,7 +136,7 @@ class Tracker:
 
     def improve(self, times):
         """As a tracker does every few seconds."""
-        return sum(self._told(self.topology.improve(HOP_MS)) > 0 for _ in range(times))
+        return sum(self._told(self.topology.improve(HOP_MS).changed) > 0 for _ in range(times))
 
     def _told(self, changed):
         if self.knows == "reports":

@@ -54,6 +54,11 @@ class Reader:
             self.given.append(what)
 
     @property
+    def relay(self) -> str:
+        """Where it follows, or did last."""
+        return self._consumer._following._places.relay or ""
+
+    @property
     def ids(self) -> list[str]:
         """The items without the markers."""
         return [each for each in self.given if isinstance(each, str)]

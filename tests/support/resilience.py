@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -108,22 +108,41 @@ class Flow:
         return [last for source, last in lasts.items() if source != name and last not in times]
 
 
+# Items, by all publishers of a test: those that were under way as somebody came
+_UNDER_WAY = 100
+
+
 def check_whole(
     received: Iterable[str], sent: Mapping[str, list[str]], *, is_late: bool = False, who: str = ""
 ) -> None:
-    """Of each source all that was sent, in order and once; who came late lacks a beginning, and nothing else."""
+    """Of each source all that was sent, in order and once.
+
+    Who came late may lack a beginning: what was published before the first item that came at all, and nothing else.
+    """
     found = by_source(received)
     assert found.keys() <= sent.keys(), f"{who}: sources {found.keys() - sent.keys()}"
+    since = min(map(_number, (each for ids in found.values() for each in ids)), default=0) + _UNDER_WAY
     for source, ids in sent.items():
         came = found.get(source, [])
-        wanted = ids[len(ids) - len(came) :] if is_late else ids
-        if came != wanted:
+        at = next((place for place, each in enumerate(ids) if each in {*came}), len(ids)) if is_late else 0
+        late = [each for each in ids[:at] if _number(each) > since]
+        wanted = ids[at:]
+        if came != wanted or late:
             missing, more = sorted(set(wanted) - set(came)), sorted(set(came) - set(wanted))
-            again = len(came) - len(set(came))
+            again = sorted(each for each, times in Counter(came).items() if times > 1)
             raise AssertionError(
-                f"{who}: of {source} {len(came)} of {len(wanted)}; missing {missing[:20]} ({len(missing)}),"
-                f" more {more[:5]}, {again} twice, in order: {came == sorted(came)}"
+                f"{who}: of {source} {len(came)} of {len(wanted)}; missing {_some(missing)}, more {_some(more)},"
+                f" twice {_some(again)}, in order: {came == sorted(came)}; not from the beginning {_some(late)}"
             )
+
+
+def _number(each: str) -> int:
+    """The place of an item among all that a test has made."""
+    return int(each.rpartition("-")[2])
+
+
+def _some(ids: list[str]) -> str:
+    return f"{ids[:20]} ({len(ids)})"
 
 
 def links_of(overlay: Overlay) -> dict[str, set[str]]:

@@ -5,17 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from triplewire.broker.overlay_config import TrackerConfig
 from triplewire.broker.rights import OPEN
+from triplewire.gates.relay.parcels import prove
 from triplewire.gates.relay.statuses import Instructions, Status, StatusLimits, StreamStatus
-from triplewire.gates.relay.tickets import TrackerKey
+from triplewire.gates.relay.tickets import TrackerKey, encoded
 from triplewire.gates.relay.tracking import Tracking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-KEY = "A" * 43
+_PRIVATE = Ed25519PrivateKey.generate()
+KEY = encoded(_PRIVATE.public_key().public_bytes_raw())
 WALL = 1_800_000_000.0
+
+
+def publishes(node: str, *streams: str, **more: Any) -> dict[str, StreamStatus]:
+    """What a node says of streams that it publishes into, each with the same key."""
+    return {
+        stream: StreamStatus(publishes=True, key=KEY, proof=encoded(prove(stream, node, _PRIVATE)), **more)
+        for stream in streams
+    }
 
 
 def a_status(node: str, instance: str = "i", region: str = "", **more: Any) -> Status:

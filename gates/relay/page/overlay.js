@@ -26,7 +26,9 @@ const nothing = el("p", { class: "muted", id: "nothing" }, "No stream has an ove
 const scene = el("div", { class: "scene" },
   el("figure", {}, picture.element, el("figcaption", {}, legend(), note)),
   el("div", { class: "side" }, cards, details.element));
-const view = el("div", { hidden: true }, scene, listing.element);
+const waiting = el("p", { class: "muted", id: "waiting", hidden: true },
+  "The tracker waits until all relays have told it which links they have. Until then it changes none, and does not show those that it has not heard of.");
+const view = el("div", { hidden: true }, waiting, scene, listing.element);
 
 let streams = [];
 let chosen = addressed();
@@ -107,6 +109,7 @@ function offer(names) {
 }
 
 function show(told, figures) {
+  waiting.hidden = told.collecting !== true;
   const now = JSON.stringify([chosen, told.nodes]);
   tell(told, figures);
   if (now === text) return;
@@ -123,10 +126,11 @@ function show(told, figures) {
 
 function tell(told, figures) {
   if (!graph) return;
+  const known = figures.pairs ? figures : {}; // of nobody there are no delays, and not 0 ms
   const shown = [
     ["Nodes", whole(graph.total.nodes)], ["Links", whole(graph.total.links)], ["Consumers", whole(graph.total.consumers)],
-    ["Mean delay", milliseconds(figures.mean_ms)], ["99 % within", milliseconds(figures.p99_ms)],
-    ["Hops at most", figures.diameter_hops ?? "\u2013"],
+    ["Mean delay", milliseconds(known.mean_ms)], ["99 % within", milliseconds(known.p99_ms)],
+    ["Hops at most", known.diameter_hops ?? "\u2013"],
   ];
   const content = shown.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, String(value))));
   if (cards.textContent !== content.map(one => one.textContent).join("")) cards.replaceChildren(...content);

@@ -1,6 +1,7 @@
 // An overlay as the tracker tells it, made ready to be drawn: nodes with their links, or regions where there are too many.
 
-export const MOST_NODES = 256; // that are drawn one by one
+export const MOST_NODES = 256; // that are drawn one by one; and regions, where there are more nodes
+export const OTHERS = "other regions"; // the smallest, where there are too many: anybody names regions
 
 // { nodes: [{ id, region, consumers, publishes, at, links: [[id, ms]], mean, count }], links: [{ from, to, ms, count }], total, bundled }
 // `ms` is one way, null where nobody has measured it; `mean` is that of a node's own links.
@@ -17,13 +18,15 @@ export function graphOf(told, most = MOST_NODES) {
   }));
   const graph = linked(nodes.sort(byName), [...links.values()]);
   graph.total = { nodes: nodes.length, links: links.size, consumers: sum(nodes.map(node => node.consumers)) };
-  return nodes.length > most ? bundled(graph) : { ...graph, bundled: false };
+  return nodes.length > most ? bundled(graph, most) : { ...graph, bundled: false };
 }
 
 // Each region is one node, and all links between two regions one link, of their mean delay.
-function bundled({ nodes, links, total }) {
-  const regionOf = new Map(nodes.map(node => [node.id, node.region]));
-  const regions = Map.groupBy(nodes, node => node.region);
+function bundled({ nodes, links, total }, most) {
+  const sizes = [...Map.groupBy(nodes, node => node.region)].sort(([, one], [, other]) => other.length - one.length);
+  const kept = new Set(sizes.slice(0, sizes.length > most ? most - 1 : most).map(([region]) => region));
+  const regionOf = new Map(nodes.map(node => [node.id, kept.has(node.region) ? node.region : OTHERS]));
+  const regions = Map.groupBy(nodes, node => regionOf.get(node.id));
   const between = new Map();
   for (const link of links) {
     const [from, to] = [regionOf.get(link.from), regionOf.get(link.to)].sort();

@@ -11,7 +11,8 @@ const FAR = 1000; // ms, between regions that no link joins
 export function ordered(nodes, links, before = []) {
   const names = [...new Set(nodes.map(node => node.region))].sort();
   if (names.length === before.length && names.every(name => before.includes(name))) return before;
-  return shortened(chained(names, distances(nodes, links, names)), distances(nodes, links, names));
+  const known = distances(nodes, links, names);
+  return shortened(chained(names, known), known);
 }
 
 // Mean delays between regions, over others where they are not linked themselves (Floyd and Warshall).

@@ -36,5 +36,6 @@ export function seriesOf(variables, rows) {
   if (found === null) return null;
   const series = new Map();
   for (const row of rows) put(series, found, row);
-  return series;
+  // A series has its color by its place: rows of the same moment come in any order
+  return found.name ? new Map([...series].sort(([one], [other]) => (one < other ? -1 : 1))) : series;
 }

@@ -94,7 +94,9 @@ class Listed {
 
   add(stream) {
     const choose = button("Follow", () => this.follow(stream), { "aria-label": `Follow ${stream.title}` });
-    const row = el("tr", {}, ...Array.from({ length: 6 }, () => el("td")), el("td", {}, choose));
+    const overlay = stream.overlay && el("a",
+      { href: stream.overlay, target: "_blank", rel: "noopener noreferrer", "aria-label": `Overlay of ${stream.title}` }, "overlay");
+    const row = el("tr", {}, ...Array.from({ length: 6 }, () => el("td")), el("td", {}, choose, overlay && " ", overlay));
     this.rows.set(stream.url, row);
     this.body.append(row);
   }
@@ -161,5 +163,6 @@ function streamOf(dataset) {
     url: events["dcat:accessURL"], title: dataset["dct:title"], kind: dataset["dct:type"], rate: dataset["tw:itemsPerSecond"],
     kept: dataset["tw:itemsKept"], newest: dataset["dct:temporal"]?.["dcat:endDate"] ?? "",
     sources: dataset["sosa:madeBySensor"].length + dataset["tw:sensorsNotListed"],
+    overlay: dataset["tw:tracker"]?.map(tracker => tracker["@id"]).find(url => /^https?:/i.test(url)),
   };
 }

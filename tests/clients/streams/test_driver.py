@@ -1,3 +1,4 @@
+import asyncio
 import dataclasses
 import threading
 import time
@@ -93,6 +94,34 @@ async def test_the_body_of_an_error_comes_with_it(runs):
     assert 64 * 1024 <= len(reply.body) < 100_000
 
 
+class Trickle(httpx.SyncByteStream, httpx.AsyncByteStream):
+    def __iter__(self):
+        for _ in range(400):
+            time.sleep(0.05)
+            yield b"x"
+
+    async def __aiter__(self):
+        for _ in range(400):
+            await asyncio.sleep(0.05)
+            yield b"x"
+
+
+async def test_the_body_of_an_error_is_not_waited_for_for_ever(runs):
+    """No longer than its head would have been: some server may send it byte by byte."""
+    seen = []
+
+    def answer(request):
+        seen.append(request)
+        return httpx.Response(307, stream=Trickle())
+
+    settings = StreamSettings(timeout_s=0.4)
+    for call in (dataclasses.replace(CALL, head_s=0.2), CALL):
+        (reply,) = await runs(steps(call), httpx.MockTransport(answer), settings)
+        assert reply.status == 307
+        assert len(reply.body) < 20
+    assert [request.extensions["timeout"]["read"] for request in seen] == [0.2, 0.4]
+
+
 async def test_errors_of_httpx_are_ours(runs):
     """With the URL."""
 
@@ -173,6 +202,34 @@ async def test_who_promises_signs_of_life_is_waited_for_less(runs, promised, sil
     call = dataclasses.replace(CALL, head_s=5.0)
     await runs(steps(call), httpx.MockTransport(answer), StreamSettings(silence_s=silence_s))
     assert seen[0].extensions["timeout"]["read"] == waited_s
+
+
+def test_it_can_be_stopped_before_there_is_an_answer():
+    """There are servers that hold their heads back until there is an item; also on a connection that was there."""
+    with FakeTracker({"r1": "http://r"}) as server:
+        for before in (0, 1):
+            driver = FollowDriver(StreamSettings())
+
+            def flow(before=before):
+                for _ in range(before):
+                    server.speaks.set()
+                    yield Call("GET", server.url, streamed=True)
+                server.speaks.clear()
+                yield Call("GET", server.url, streamed=True)
+                yield ("more",)
+
+            ended, asked = [], len(server.asked)
+            thread = threading.Thread(target=lambda: ended.extend(driver.items(flow())))  # noqa: B023
+            thread.start()
+            deadline = time.monotonic() + 10
+            while len(server.asked) <= asked + before:
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            driver.close()
+            thread.join(5)
+            server.speaks.set()
+            assert not thread.is_alive()
+            assert ended == []
 
 
 @pytest.mark.parametrize("step", ["read", "wait"])

@@ -3,6 +3,7 @@ import stat
 import pytest
 
 from triplewire.broker.errors import ClientError
+from triplewire.broker.wire.items import FOLLOWED
 from triplewire.clients.streams.last_seen import LastSeen, LastSeenFile
 
 
@@ -11,9 +12,23 @@ def test_what_is_kept_is_read(tmp_path):
     file = LastSeenFile(tmp_path / "seen")
 
     assert file.read() is None
-    for seen in (LastSeen("é \t"), LastSeen("b", "a"), LastSeen("b", "a", "http://r/s/stream")):
+    relay = "http://r/s/stream"
+    for seen in (
+        LastSeen("é \t"),
+        LastSeen("b", "a"),
+        LastSeen("b", "a", relay),
+        LastSeen("b", None, relay, 1.5),
+    ):
         file.keep(seen)
         assert file.read() == seen
+
+
+def test_the_longest_ids_are_read(tmp_path):
+    """Or an item with such a one would be the last that its consumers ever had."""
+    seen = LastSeen("é" * (FOLLOWED.header_bytes // 2), "\U0001f600" * (FOLLOWED.header_bytes // 4))
+    file = LastSeenFile(tmp_path / "seen")
+    file.keep(seen)
+    assert file.read() == seen
 
 
 def test_nobody_else_can_read_it_and_nothing_is_left_beside_it(tmp_path):
@@ -49,6 +64,7 @@ def test_a_file_that_can_not_be_replaced_stays_as_it_is(tmp_path, monkeypatch):
         '{"last_seen": "a"}',
         '{"last_seen": 1, "before": null}',
         '{"last_seen": "a", "before": null, "relay": 7}',
+        '{"last_seen": "a", "before": null, "at": "now"}',
         "\xff",
     ],
 )

@@ -256,6 +256,36 @@ def test_a_stream_that_is_silent_for_longer_than_a_tracker_may_be(kind):
         assert len(stream.requests) == 1
 
 
+def test_relays_that_were_slow_once(kind):
+    """All of them, one after the other: then none is avoided any more, and the best is followed."""
+    with FakeStream() as one, FakeStream() as two:
+        relays = {name: each.url.removesuffix("/events") for name, each in (("r1", one), ("r2", two))}
+        for each in (one, two):
+            each.replies.append((503, {}, b""))
+        with FakeTracker(relays) as tracker, Followed(kind, tracker.url) as followed:
+            one.until(lambda: one.followers)
+            one.publish(Item("e1", "s", "text/plain"))
+            until(lambda: followed.items)
+        assert [asked.get("avoid") for asked in tracker.asked] == [None, "r1", "r2", None]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_relay_that_refuses_its_consumers(kind, status):
+    """Its clock is wrong, or its permissions are old: they go to another; when all do it, that is told."""
+    with FakeStream() as one, FakeStream() as two:
+        relays = {name: each.url.removesuffix("/events") for name, each in (("r1", one), ("r2", two))}
+        one.replies.extend([(status, {}, b"")] * 100)
+        with FakeTracker(relays) as tracker:
+            with Followed(kind, tracker.url, authorization=lambda: "secret") as followed:
+                two.until(lambda: two.followers)
+                two.publish(Item("e1", "s", "text/plain"))
+                until(lambda: followed.items)
+            two.replies.extend([(status, {}, b"")] * 100)
+            with Followed(kind, tracker.url, authorization=lambda: "secret") as followed:
+                until(lambda: followed.error)
+            assert followed.error.status == status
+
+
 def test_redirects_without_an_end(kind):
     """They are an error, soon."""
     with FakeTracker() as tracker:

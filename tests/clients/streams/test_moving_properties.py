@@ -27,16 +27,19 @@ MOST_DELAY_S = MARGIN_S / 2 - 0.01
 
 
 class Relay:
-    """Takes each publisher's items in their order, so many seconds after they were published."""
+    """Takes each publisher's items in their order, so many seconds after they were published; what is `late` then."""
 
-    def __init__(self, url, items, delays, dropped=()):
+    def __init__(self, url, items, delays, *, dropped=(), late=None, most=100_000):  # noqa: PLR0913
         self.url = url
+        late = late or {}
         coming = sorted(
-            (at + delays[publisher], n) for n, (at, publisher) in enumerate(items) if n not in dropped
+            (max(at + delays[publisher], late.get(n, 0.0)), n)
+            for n, (at, publisher) in enumerate(items)
+            if n not in dropped
         )
         self.coming = [(at, items[n][1], n) for at, n in coming]
         self.now = 0.0
-        self.history = History("events", StreamConfig(history_items=100_000), lambda: self.now)
+        self.history = History("events", StreamConfig(history_items=most), lambda: self.now)
         self._next = 0
         self._numbers = count(1)
 
@@ -65,21 +68,27 @@ class World:
         self._live = None
 
     def run(self, begin, moves):
-        """Follow from `begin` on, each relay of `moves` up to its moment."""
+        """Follow from `begin` on, each relay of `moves` up to its moment.
+
+        Where a move has a third part, it is made at that moment only, and the relay dies when it has sent so many of the
+        items that it begins with.
+        """
         self.now = begin
         flow = self.follower.flow()
         step = next(flow)
-        for name, until in moves:
-            step = self._open(flow, step, name)
+        for name, until, *cut in moves:
+            if cut:
+                self.now = max(self.now, until)
+            step = self._open(flow, step, name, *cut)
             relay = self.relays[name]
             for at, item in relay.take(until):
                 self.now = at
                 step = self._give(flow, step, [item])
-            self.now = until
+            self.now = max(self.now, until)
             step = flow.throw(ConnectionLost("the relay is dead"))
         flow.close()
 
-    def _open(self, flow, step, name):
+    def _open(self, flow, step, name, cut=None):
         while isinstance(step, Wait):
             self.now += step.seconds
             step = next(flow)
@@ -90,11 +99,12 @@ class World:
         relay.take(self.now)
         history = relay.history
         overlap_s = float(given.get("overlap", 0))
-        first = history.replay(given.get("last-seen"), overlap_s=overlap_s).entries
+        away_s = float(given["away"]) if "away" in given else None
+        first = history.replay(given.get("last-seen"), overlap_s=overlap_s, away_s=away_s).entries
         covered = history.covered_s(given["last-seen"], overlap_s) if "overlap" in given else None
         step = flow.send(Reply(200, {"triplewire-overlap": f"{covered:.3f}"} if covered is not None else {}))
         self.replayed.append(len(first))
-        return self._give(flow, step, [entry.item for entry in first])
+        return self._give(flow, step, [entry.item for entry in first[:cut]])
 
     def _give(self, flow, step, items):
         assert isinstance(step, Read)
@@ -115,19 +125,21 @@ items_of = st.lists(
 delays_of = st.lists(st.floats(0.0, MOST_DELAY_S), min_size=PUBLISHERS, max_size=PUBLISHERS)
 
 
-def world(items, delays, remembered=32_768, overlap_s=10.0, dropped=()):
+def world(items, delays, *, remembered=32_768, dropped=(), late=None, most=100_000):  # noqa: PLR0913
+    """`late` are items that come to the relay `a` later, `dropped` those that come to no other; each keeps so many."""
     relays = {
-        name: Relay(f"http://{name}/events/compressed", items, each, () if name == "a" else dropped)
+        name: Relay(f"http://{name}/events/compressed", items, each, dropped=dropped, most=most)
         for name, each in zip("abc", delays, strict=True)
     }
+    relays["a"] = Relay(relays["a"].url, items, delays[0], late=late, most=most)
     gaps = []
     made = {}
     follower = Following(
         [TRACKER],
-        StreamSettings(remembered_ids=remembered, overlap_s=overlap_s, backoff_longest_s=0.2),
+        StreamSettings(remembered_ids=remembered, backoff_longest_s=0.2),
         told=Told(on_gap=gaps.append),
         rng=random.Random(7),
-        clock=lambda: made["world"].now,
+        clock=lambda: made["world"].now if made else 0.0,
     )
     made["world"] = World(relays, follower)
     return made["world"], gaps
@@ -188,6 +200,31 @@ def test_a_stream_in_full_flow(delays, seed, moved_at):
     assert gaps == []
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.tuples(delays_of, delays_of, delays_of),
+    st.integers(0, 2**32),
+    st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.0, 8.0), st.integers(0, 120)), max_size=5),
+)
+def test_relays_that_die_while_they_send_what_was_missed(delays, seed, deaths):
+    """One after the other, in the middle, with long absences before: what had not come yet comes from another."""
+    rng = random.Random(seed)
+    items = sorted((rng.uniform(0.0, 60.0), rng.randrange(PUBLISHERS)) for _ in range(FULL))
+    here, gaps = world(items, delays)
+    plan, until = [("a", 9.0)], 9.0
+    for name, seconds, cut in deaths:
+        until += seconds
+        plan.append((name, until, cut))
+    here.run(1.0, [*plan, ("b", 160.0)])
+
+    numbers = [int(item.event_id[1:]) for item in here.got]
+    expected = {n for n, (at, publisher) in enumerate(items) if at + delays[0][publisher] > 1.0}
+    assert len(numbers) == len(set(numbers))
+    assert set(numbers) == expected
+    assert in_order(here.got)
+    assert gaps == []
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.tuples(delays_of, delays_of, delays_of), st.integers(0, 2**32), st.integers(60, 250))
 def test_a_stream_that_is_too_fast_for_what_is_remembered(delays, seed, remembered):
@@ -221,3 +258,49 @@ def test_what_died_with_a_relay(delays, seed, alone_s):
     assert expected - dropped <= set(numbers)
     assert in_order(here.got)
     assert gaps == []
+
+
+def stalled(seed, since):
+    """Items of which those of the first publisher come to the relay `a` no more after this moment; and which these are."""
+    rng = random.Random(seed)
+    items = sorted((rng.uniform(0.0, 60.0), rng.randrange(PUBLISHERS)) for _ in range(FULL))
+    return items, {n for n, (at, publisher) in enumerate(items) if publisher == 0 and at > since}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.tuples(delays_of, delays_of, delays_of), st.integers(0, 2**32), st.floats(5.0, 50.0))
+def test_a_relay_that_waits_for_one_publisher_dies(delays, seed, since):
+    """All others have had its items meanwhile: they come from there, though others' came long since."""
+    items, late = stalled(seed, since)
+    here, gaps = world(items, delays, late=dict.fromkeys(late, 100.0))
+    here.run(1.0, [("a", 55.0), ("b", 120.0)])
+
+    numbers = [int(item.event_id[1:]) for item in here.got]
+    expected = {n for n, (at, publisher) in enumerate(items) if at + delays[0][publisher] > 1.0}
+    assert len(numbers) == len(set(numbers))
+    assert set(numbers) == expected
+    assert in_order(here.got)
+    assert gaps == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.tuples(delays_of, delays_of, delays_of), st.integers(0, 2**32))
+def test_what_the_next_relay_no_longer_has_of_such_a_publisher_is_told(delays, seed):
+    """Before the first item of it that comes, and of nobody else's."""
+    items, late = stalled(seed, 20.0)
+    here, gaps = world(items, delays, late=dict.fromkeys(late, 100.0), most=60)
+    here.run(1.0, [("a", 55.0), ("b", 120.0)])
+
+    numbers = {int(item.event_id[1:]) for item in here.got}
+    assert late - numbers
+    assert [gap.first.event_id for gap in gaps] == [f"e{min(late & numbers)}"]
+
+
+def test_a_relay_with_old_items_does_not_give_them():
+    """Where nothing that was had is known there: it was in another part of the stream until now."""
+    items = [(float(n), n % PUBLISHERS) for n in range(50)]
+    here, gaps = world(items, [[0.0] * PUBLISHERS] * 3, dropped=set(range(20, 45)))
+    here.run(30.5, [("a", 42.5), ("b", 120.0)])
+
+    assert [int(item.event_id[1:]) for item in here.got] == [*range(31, 43), *range(45, 50)]
+    assert [gap.first.event_id for gap in gaps] == ["e45"]

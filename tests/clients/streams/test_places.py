@@ -62,6 +62,28 @@ def test_a_tracker_is_told_where_we_are_and_what_failed():
     assert of.wishes(first) == (("region", "eu"),)
 
 
+def test_none_is_avoided():
+    """When all that are known have failed once."""
+    of = places(TRACKER)
+    of.failed(sent_on(of))
+    of.avoid_none()
+    assert of.wishes(next(of.trails())) == ()
+
+
+def test_whether_a_tracker_named_the_relay():
+    """One that a user gave, or to which some server sent us, has no others beside it."""
+    of = places(TRACKER, PLAIN)
+    assert not of.is_named
+    of.reached(sent_on(of))
+    assert not of.is_named
+    of.reached(sent_on(of, **{"triplewire-node": "r1"}))
+    assert of.is_named
+    of.reached([*of.trails()][1])
+    assert of.is_named, "it is the one that we had"
+    of.reached([*of.trails()][2])
+    assert not of.is_named
+
+
 def test_a_place_that_the_user_named_is_not_avoided():
     """There is nobody to be told."""
     of = places(PLAIN, TRACKER)

@@ -1,8 +1,11 @@
 """Where requests are sent on to, and where tokens may go."""
 
+from urllib.parse import urlencode
+
 import pytest
 
 from triplewire.broker.errors import BrokerRefused
+from triplewire.broker.wire.items import PUBLISHED
 from triplewire.clients.flows import Reply
 from triplewire.clients.streams.redirects import MOST_HOPS, Origin, Trail, Trust
 
@@ -55,7 +58,7 @@ def test_what_was_added_here_is_taken_off():
         ("https://[::1/x", "sends us to"),
         ("https://h/\x00", "does not say where"),
         ("https://h/ä", "does not say where"),
-        ("https://h/" + "x" * 9000, "does not say where"),
+        ("https://h/" + "x" * 66_000, "does not say where"),
         ("https://user:secret@h/x", "a password in it"),
         ("http://tracker.example/events/stream", "from https to http://tracker.example:80"),
         ("//relay.example/\x7f", "does not say where"),
@@ -70,6 +73,35 @@ def test_where_it_does_not_go(location, why):
     assert TRACKER in str(caught.value)
     assert "secret" not in str(caught.value)
     assert (caught.value.code, caught.value.status) == ("bad_redirect", 307)
+
+
+def test_an_item_with_a_long_id_ends_no_consumer():
+    """A tracker says it again in its Location: the longest one that can be published, escaped."""
+    longest = urlencode({"last-seen": "é" * (PUBLISHED.header_bytes // 2)})
+    way = trail()
+    way.follow(to(f"{RELAY}?{longest}&overlap=10"), ("last-seen", "overlap"))
+    assert way.url == RELAY
+
+
+@pytest.mark.parametrize(
+    "url", ["HTTPS://tracker.example/consume/events/compressed", "hTTps://host.example/events/stream"]
+)
+def test_nobody_makes_us_leave_tls_however_it_is_written(url):
+    """Schemes are the same in capitals (RFC 3986, 3.1)."""
+    with pytest.raises(BrokerRefused, match=r"from https to http://relay\.example:80"):
+        trail(url).follow(to("HTTP://relay.example/events/stream"), ())
+
+
+def test_a_relay_is_called_as_the_tracker_calls_it():
+    """Also where there is no going there, and where it sends us on itself: it is what had better be avoided."""
+    way = trail()
+    with pytest.raises(BrokerRefused):
+        way.follow(to("http://relay.example/events/stream", **{"triplewire-node": "r1"}), ())
+    assert (way.url, way.is_moved, way.node) == (TRACKER, True, "r1")
+    way = trail()
+    way.follow(to(RELAY, **{"triplewire-node": "r1"}), ())
+    way.follow(to("https://other.example/events/stream"), ())
+    assert way.node == "r1"
 
 
 def test_no_circles():

@@ -12,10 +12,11 @@ from support.stepped import item
 from support.streams import kept, opened, running, until
 
 from triplewire.broker.config import StreamConfig
-from triplewire.broker.errors import Forbidden, Overloaded
+from triplewire.broker.errors import Forbidden, Overloaded, StoreError
 from triplewire.broker.wire.gap_items import Missing, missing_of
 from triplewire.broker.wire.items import STREAM_FINISHED, Item, command_item
 from triplewire.gates.relay.carrying import OverlayFeed
+from triplewire.gates.stream import history_file, joined_source
 from triplewire.gates.stream.following import Following
 from triplewire.gates.stream.stream import open_stream
 
@@ -201,6 +202,29 @@ async def test_a_slow_store_holds_up_what_comes(carrier):
     feed = OverlayFeed(inner, carrier)
     await asyncio.wait_for(feed.take([item("a")], "them"), 5)
     assert kept(feed) == ["a"]
+    await feed.close()
+
+
+async def test_a_disk_that_is_full_holds_up_what_comes(tmp_path, carrier, monkeypatch):
+    """Nothing is left out: who gives it waits, so its place in the chain stays, and what comes meanwhile is asked for later."""
+    inner = open_stream("events", StreamConfig(keep=True), asyncio.get_running_loop(), folder=tmp_path)
+    feed = OverlayFeed(inner, carrier)
+    append = history_file.HistoryFile.append
+
+    def full(*_):
+        raise StoreError("there is no room")
+
+    monkeypatch.setattr(joined_source, "_AGAIN_KEEPING_S", 0.001)
+    monkeypatch.setattr(history_file.HistoryFile, "append", full)
+    taking = asyncio.create_task(feed.take([item("a"), item("b")], "them"))
+    await until(lambda: inner.history.trouble)
+    with pytest.raises(StoreError):
+        await feed.publish([item("mine")], "us")
+    assert not taking.done()
+    monkeypatch.setattr(history_file.HistoryFile, "append", append)
+    await asyncio.wait_for(taking, 5)
+    assert (kept(feed), inner.history.trouble) == (["a", "b"], "")
+    inner.close()
     await feed.close()
 
 

@@ -184,7 +184,8 @@ def test_a_tail_that_does_not_come_is_forgotten():
         into.heads(CHAIN, 1, 3, "a", now)
         assert wanted(into, now + SOON_S) == [(2, 3)]
         assert until(into, now + 100.0) == []
-        assert (into.due(), into.markers) == (None, 0)
+        assert (into.due(), into.counted.markers) == (None, 0)
+    assert into.counted.forgotten == 2
 
 
 def test_a_signed_parcel_counts_more_than_where_somebody_says_the_chain_begins():
@@ -216,6 +217,47 @@ def test_the_first_parcel_of_a_new_chain_may_come_second():
     assert arrive(into, 1) == [1, 2]
 
 
+def test_of_a_chain_that_never_was_here_what_is_old_is_not_wanted():
+    """Whoever keeps it, and whatever it says later; the one that says that least is old has the last word."""
+    into = sequencer()
+    into.heads(CHAIN, 1, 9, "a", 0.0, recent=8)
+    into.heads(CHAIN, 1, 9, "b", 0.0, recent=7)
+    (want,) = into.wants(SOON_S)
+    assert (want.first, want.last) == (7, 9)
+    into.heads(CHAIN, 1, 10, "a", 0.1, recent=11)
+
+    assert arrive(into, 8, now=0.2) == []
+    assert arrive(into, 7, 9, 10, now=0.2) == [7, 8, 9, 10]
+    into.heads(CHAIN, 1, 12, "a", 0.3, recent=13)
+    assert wanted(into, 0.3 + SOON_S) == [(11, 12)]
+
+
+def test_what_was_told_of_when_it_was_too_old_is_no_reason_to_pass_over_what_comes_later():
+    """A neighbour is gone, and comes back when what came meanwhile is old, too."""
+    into = sequencer()
+    into.heads(CHAIN, 1, 9, "a", 0.0, recent=10)
+    assert into.due() is None
+    into.unlinked("a", 1.0)
+    into.heads(CHAIN, 1, 12, "a", 100.0, recent=13)
+
+    assert wanted(into, 100.0 + SOON_S) == [(10, 12)]
+
+
+def test_what_was_there_and_is_no_more_is_a_gap():
+    """It came, and went before it was put in order: what it proves counts all the same."""
+    into = sequencer(tries=1)
+    arrive(into, 1, 4)
+    assert into.misses(CHAIN, 2, 2) and into.misses(CHAIN, 5, 5)
+    assert not into.misses(CHAIN, 4, 4) and not into.misses(chain_of(1), 1, 1)
+    into.passed(CHAIN, 3, 6, 0.0)
+    into.passed(CHAIN, 1, 5, 0.0)
+
+    assert until(into, 100.0) == [(2, 3), 4, (5, 6)]
+    into.passed(chain_of(1), 3, 4, 100.0)
+    assert until(into, 200.0) == [(3, 4)]
+    assert (into.position(CHAIN), into.position(chain_of(1)), into.counted.lost) == (7, 5, 6)
+
+
 def test_a_head_of_nothing_tells_what_comes_next():
     """A neighbour keeps nothing of the chain, but knows where it is."""
     into = sequencer()
@@ -232,7 +274,7 @@ def test_without_any_word_the_first_parcel_is_the_first():
 
     assert arrive(into, 7, 8) == [7, 8]
     assert arrive(into, 6) == []
-    assert into.late == 1
+    assert into.counted.late == 1
 
 
 def test_a_gap_that_nobody_fills_is_told():
@@ -250,7 +292,7 @@ def test_a_gap_that_nobody_fills_is_told():
     assert numbers(given) == [(2, 3), 4, 5, (6, 6), 7]
     assert sorted(asked) == [(2, 0), (2, 1), (2, 2), (6, 0), (6, 1), (6, 2)]
     assert now <= into.longest_s
-    assert (into.markers, into.lost, into.asked, into.held_parcels) == (2, 3, 6, 0)
+    assert (into.counted.markers, into.counted.lost, into.asked, into.held_parcels) == (2, 3, 6, 0)
 
 
 def test_each_wait_is_longer_than_the_one_before():
@@ -276,7 +318,7 @@ def test_a_parcel_that_comes_after_its_gap_was_given_up():
     assert until(into, 100.0) == [(2, 2), 3]
 
     assert arrive(into, 2, now=100.0) == []
-    assert into.late == 1
+    assert into.counted.late == 1
     assert arrive(into, 4, now=100.0) == [4]
 
 
@@ -352,7 +394,7 @@ def test_what_only_heads_tell_of_is_asked_of_who_said_so():
 
     assert into.wants(0.2) == []
     assert into.due() is None
-    assert into.markers == 0
+    assert into.counted.markers == 0
 
 
 def test_a_liar_can_not_make_it_pass_over_what_is_yet_to_come():
@@ -366,7 +408,7 @@ def test_a_liar_can_not_make_it_pass_over_what_is_yet_to_come():
         now += 1.0
         assert until(into, now) == []
     assert until(into, 1_000.0) == []
-    assert (into.due(), into.markers, into.late) == (None, 0, 0)
+    assert (into.due(), into.counted.markers, into.counted.late) == (None, 0, 0)
 
 
 def test_a_liar_does_not_make_others_be_given_up_sooner():
@@ -436,7 +478,7 @@ def test_what_was_cut_and_is_lost_is_one_marker():
     into.heads(CHAIN, 31, 61, "a", 0.0)
 
     assert until(into, 100.0) == [(2, 60), 61]
-    assert (into.markers, into.lost) == (1, 59)
+    assert (into.counted.markers, into.counted.lost) == (1, 59)
 
 
 def test_it_is_cut_when_it_is_seen_too():
@@ -492,7 +534,7 @@ def test_what_is_held_back_is_bounded(limits):
     arrive(into, 1, 3, 5, 7)
 
     assert arrive(into, 9) == [(2, 2), 3]
-    assert (into.held_parcels, into.held_bytes, into.early, into.markers) == (3, 300, 1, 1)
+    assert (into.held_parcels, into.held_bytes, into.counted.early, into.counted.markers) == (3, 300, 1, 1)
     assert arrive(into, 2) == []
     assert arrive(into, 4, 6, 8) == [4, 5, 6, 7, 8, 9]
 

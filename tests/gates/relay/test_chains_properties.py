@@ -228,7 +228,7 @@ def check_end(world):
         assert max(told.come, default=0) <= world.published[chain]
     assert world.into.held_parcels == world.into.held_bytes == 0
     assert world.into.due() is None
-    assert world.into.lost == sum(len(told.marked) for told in world.told.values())
+    assert world.into.counted.lost == sum(len(told.marked) for told in world.told.values())
 
 
 @settings(max_examples=400, deadline=None)
@@ -238,7 +238,9 @@ def test_each_item_once_or_told(weather):
     world = World(weather)
     world.run()
     check_end(world)
-    event(f"markers: {bool(world.into.markers)}, asked: {bool(world.asks)}, early: {bool(world.into.early)}")
+    event(
+        f"markers: {bool(world.into.counted.markers)}, asked: {bool(world.asks)}, early: {bool(world.into.counted.early)}"
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -257,7 +259,7 @@ def test_what_a_neighbour_has_is_not_given_up(weather, heads):
     world = World(Weather(**{**vars(weather), **calm}))
     world.run()
     check_end(world)
-    assert world.into.markers == 0
+    assert world.into.counted.markers == 0
     for chain, last in world.published.items():
         told = world.told[chain]
         assert told.delivered == set(range(1, max(told.come, default=0) + 1))
@@ -274,7 +276,7 @@ def test_where_nothing_is_lost_nothing_is_asked_for(weather):
     world = World(Weather(**{**vars(weather), **calm}))
     world.run()
     check_end(world)
-    assert (world.asks, world.into.markers) == (0, 0)
+    assert (world.asks, world.into.counted.markers) == (0, 0)
     assert all(
         told.delivered == set(range(1, world.published[chain] + 1)) for chain, told in world.told.items()
     )

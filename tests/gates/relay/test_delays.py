@@ -190,6 +190,23 @@ names = st.sampled_from("abcdef")
 said = st.tuples(names, names, st.sampled_from([0.0, 0.2, 30.0, 140.0, 900.0]))
 
 
+def test_whose_word_alone_makes_a_link_long(delays):
+    """One that says clearly more than the other end, or is the only one to say that it is long; not one that is off by a little."""
+    delays.report("eu0", "us0", 60_000.0)
+    assert delays.stretches("eu0", "us0")
+    assert not delays.stretches("us0", "eu0")
+    delays.report("us0", "eu0", 140.0)
+    assert delays.stretches("eu0", "us0")
+    assert not delays.stretches("us0", "eu0")
+    for here, there in ((150.0, 140.0), (140.0, 150.0), (0.3, 2.2)):
+        delays.report("eu0", "us0", here)
+        delays.report("us0", "eu0", there)
+        assert not delays.stretches("eu0", "us0")
+        assert not delays.stretches("us0", "eu0")
+    delays.cut("eu0", "us0")
+    assert not delays.stretches("eu0", "us0")
+
+
 @given(st.dictionaries(names, st.sampled_from(["", "eu", "us"])), st.lists(said))
 def test_a_lie_that_is_less_never_brings_a_node_nearer(regions, reports):
     """Whatever all others say: what x says of its links, halved, puts it nearer to nobody who spoke."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from support.simulated_nodes import World
 
-from triplewire.broker.errors import NotFound
+from triplewire.broker.errors import NotFound, Overloaded
 from triplewire.gates.relay import estimates
 from triplewire.gates.relay.estimates import Estimates
 from triplewire.gates.relay.paths import fastest, figures, way
@@ -107,6 +108,61 @@ async def test_ways_of_many_nodes_are_not_all_kept(counting):
     assert counting.fastest == 17
     await found.routes("S", "n0")
     assert counting.fastest == 18
+
+
+async def test_an_overlay_is_copied_once_for_many_sources(monkeypatch):
+    """Within some seconds; and again for a node that was not there yet."""
+    world, found = a_world()
+    overlay = world.tracking.overlays.there("S")
+    copies = []
+    links = type(overlay).links
+    monkeypatch.setattr(type(overlay), "links", lambda self: copies.append(1) or links(self))
+    for number in range(20):
+        await found.routes("S", f"n{number}")
+    await found.routes("S", "nobody")
+    assert len(copies) == 1
+    world.join("new")
+    assert "new" in await found.routes("S", "new")
+    assert len(copies) == 2
+    world.now += world.config.figures_s
+    await found.routes("S", "n0")
+    assert len(copies) == 3
+    world.now += world.config.figures_s
+    await found.refresh()
+    assert not found._copies
+    assert not found._routes
+
+
+async def test_links_of_so_many_streams_are_kept_and_no_more():
+    """Those that were asked for last."""
+    world = World()
+    world.join("a", *(f"S{number}" for number in range(9)))
+    found = Estimates(world.tracking.overlays, world.config, lambda: world.now)
+    for number in range(9):
+        await found.routes(f"S{number}", "a")
+    assert list(found._copies) == ["S5", "S6", "S7", "S8"]
+
+
+async def test_so_many_wait_and_no_more():
+    """The others are told to come back; what is known is answered all the same."""
+    world, found = a_world()
+    await found.figures("S")
+    asked = [asyncio.ensure_future(found.routes("S", f"n{number % 20}")) for number in range(200)]
+    await asyncio.sleep(0)
+    assert (await found.figures("S")).pairs == 380
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert Counter(type(one) for one in answers) == {dict: 64, Overloaded: 136}
+    assert await found.routes("S", "n3") is not None
+    world.now += world.config.figures_s
+    await found.refresh()
+
+
+async def test_a_stream_that_ends_meanwhile_ends_nothing_else(monkeypatch):
+    """The others' delays are estimated all the same."""
+    world, found = a_world()
+    monkeypatch.setattr(world.tracking.overlays, "names", lambda: ["gone", "S"])
+    await found.refresh()
+    assert set(found._figures) == {"S"}
 
 
 async def test_a_stream_that_is_not_there():

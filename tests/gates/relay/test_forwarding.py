@@ -12,20 +12,22 @@ from support.overlay import Recorder, items, until
 
 from triplewire.broker.errors import ProtocolError
 from triplewire.broker.overlay_config import RelayConfig
+from triplewire.gates.relay import gaps
 from triplewire.gates.relay.counted import Counted
 from triplewire.gates.relay.forwarding import Forwarding
-from triplewire.gates.relay.messages import Absent, Certified, Heads, Resent, Wanted
+from triplewire.gates.relay.messages import MOST_NEEDED, Absent, Certified, Heads, Resent, Wanted, decode
 from triplewire.gates.relay.parcels import Parcel, seal
 from triplewire.gates.relay.tickets import Certificate
 
 KEY = Ed25519PrivateKey.generate()
-CHAIN = b"12345678"
+CHAIN, OTHER = b"12345678", b"abcdefgh"
 
 
 class Here:
-    """The stream at a node with three neighbours, and one chain of somebody else's."""
+    """The stream at a node with three neighbours, or others, and one chain of somebody else's, which begins or `begun`."""
 
-    def __init__(self, **settings):
+    def __init__(self, links="abc", *, begun=False, **settings):
+        self.name = f"node {id(self)}"
         self.counted = Counted()
         self.sink = Recorder()
         self.asked_origin = []
@@ -38,17 +40,60 @@ class Here:
             self.forgotten.append,
             lambda: False,
         )
-        self.links = [FakeLink(name) for name in "abc"]
+        self.links = [FakeLink(name) for name in links]
         for link in self.links:
             self.forwarding.share(link)
-        assert self.certify(CHAIN)
+        assert self.certify(CHAIN, begun=begun)
 
-    def certify(self, chain, key=KEY, expires=None, source="a", node="origin"):
+    def certify(self, chain, key=KEY, expires=None, source="a", node="origin", **more):
         expires = time.time() + 100 if expires is None else expires
-        found = Certificate(
-            "news", chain, key.public_key(), "me", node, "ws://x:1/links", time.time(), expires, "t"
-        )
-        return self.forwarding.certified(found, "a.b.c", source)
+        found = Certificate("news", chain, key.public_key(), "me", node, "ws://x:1/links", expires)
+        return self.forwarding.certified(found, "a.b.c", source, **more)
+
+
+class Wire:
+    """One end of a link; what is said over it is heard at the other one in the next step, as long as there is one."""
+
+    waiting_bytes = 0
+    rtt_ms = 1.0
+
+    def __init__(self, peer, there):
+        self.peer = peer
+        self.there = there
+        self.back = None
+        self.said = []
+
+    def send(self, message):
+        for each in decode(message):
+            self.said.append(each)
+            asyncio.get_running_loop().call_soon(self._arrive, each)
+
+    send_parcel = send
+
+    def _arrive(self, message):
+        if self.back.peer not in self.there.forwarding:
+            return
+        there = self.there.forwarding
+        match message:
+            case Parcel():
+                there.came(message, self.back)
+            case Resent():
+                there.resent(message.parcel, self.back)
+            case Heads():
+                there.heads(message, self.back)
+            case Wanted():
+                there.wanted(message, self.back)
+            case Absent():
+                there.absent(message, self.back)
+
+
+def link(one, other):
+    """Two nodes share the stream."""
+    there, here = Wire(other.name, other), Wire(one.name, one)
+    there.back, here.back = here, there
+    one.forwarding.share(there)
+    other.forwarding.share(here)
+    return there
 
 
 @pytest.fixture
@@ -108,18 +153,275 @@ async def test_what_was_asked_for_is_not_passed_on_but_news_is(here):
     assert news not in a.said and news not in b.said and news in c.said
 
 
-async def test_a_newcomer_is_told_what_there_is(here):
-    """Certificates, and of each chain what is kept; of one of which nothing is kept, what comes next."""
-    here.forwarding.heads(Heads({CHAIN: (7, 6)}), here.links[0])
+async def test_a_newcomer_is_told_what_there_is():
+    """Of each chain what is kept; of one of which nothing is kept, what comes next.  Of what is old that it is."""
+    here = Here(begun=True, kept_bytes=1_200, backfill_s=0.2)
+    here.certify(OTHER, begun=True)
     here.forwarding.came(parcel(7, 2), here.links[0])
     late = FakeLink("late")
     here.forwarding.share(late)
-    assert [type(each) for each in late.said] == [Certified, Heads]
-    assert late.of(Heads) == [Heads({CHAIN: (7, 8)})]
-    here.forwarding._kept.expire(asyncio.get_running_loop().time() + 1000)
+    assert late.said == [Certified("a.b.c", begun=True), Heads({CHAIN: (7, 8)})]
+    await asyncio.sleep(0.25)
+    here.forwarding.came(parcel(9), here.links[0])
     later = FakeLink("later")
     here.forwarding.share(later)
-    assert later.of(Heads) == [Heads({CHAIN: (9, 8)})]
+    assert later.of(Heads) == [Heads({CHAIN: (7, 9)}, {CHAIN: 9})]
+    here.forwarding.came(parcel(1, 5, chain=OTHER), here.links[0])
+    latest = FakeLink("latest")
+    here.forwarding.share(latest)
+    assert latest.of(Heads) == [Heads({CHAIN: (10, 9), OTHER: (1, 5)})]
+    await here.forwarding.close()
+
+
+async def test_certificates_are_for_those_who_need_them(here):
+    """A newcomer is given those of which parcels come at once: of chains that begin, are busy, or are published here; else it asks."""
+    here.certify(OTHER, begun=True)
+    here.certify(b"busy....", begun=True)
+    here.forwarding.came(parcel(7, chain=b"busy...."), here.links[0])
+    here.certify(b"mine....", source="")
+    here.forwarding.publish(parcel(1, chain=b"mine...."))
+    here.certify(b"ended...", expires=time.time() - 1)
+    late = FakeLink("late")
+    here.forwarding.share(late)
+    begun, begins = Certified("a.b.c", begun=True), Certified("a.b.c")
+    assert late.said[:-1] == [begun, begins, begun]
+    late.said.clear()
+    for chain in (OTHER, CHAIN, b"ended..."):
+        here.forwarding.needed(chain, late)
+    assert late.said == [begun, begins]
+    here.forwarding.needed(CHAIN, stranger := FakeLink("x"))
+    here.forwarding.needed(b"mine....", stranger)
+    assert stranger.said == [begun]
+    assert here.forwarding.lacks(b"ended...") and not here.forwarding.lacks(CHAIN)
+
+
+async def test_certificates_are_given_at_a_bounded_rate():
+    """As all else that is asked for."""
+    here = Here(link_bytes=100)
+    for _ in range(1_000):
+        here.forwarding.needed(CHAIN, here.links[1])
+    assert 0 < len(here.links[1].of(Certified)) < 200
+    assert here.counted.resent_refused > 800
+    await here.forwarding.close()
+
+
+async def test_a_new_link_of_many_chains_is_a_small_thing():
+    """Ten thousand of them: their heads, and few certificates, however many have not begun."""
+    here = Here("a")
+    for number in range(9_999):
+        chain = number.to_bytes(8, "big")
+        here.certify(chain, begun=bool(number % 2))
+        if number % 2:
+            here.forwarding._chains[chain].newest = number
+    late = FakeLink("late")
+    here.forwarding.share(late)
+    assert len(late.of(Certified)) == MOST_NEEDED
+    assert sum(len(heads.heads) for heads in late.of(Heads)) == 10_000
+    assert late.bytes < 250_000
+    await here.forwarding.close()
+
+
+async def test_a_chain_that_has_begun_is_passed_on_as_such():
+    """To those who have not spoken of it; one that begins to all, and its items are wanted from the first on."""
+    here = Here()
+    a, b, c = here.links
+    here.certify(OTHER, begun=True, told={"b"})
+    assert (a.of(Certified), b.of(Certified), c.of(Certified)) == (
+        [],
+        [Certified("a.b.c")],
+        [Certified("a.b.c"), Certified("a.b.c", begun=True)],
+    )
+    here.forwarding.came(parcel(3, chain=OTHER), b)
+    here.forwarding.came(parcel(3), b)
+    await until(lambda: len(here.sink.ids) == 1)
+    here.forwarding.came(parcel(1, 2), c)
+    await until(lambda: len(here.sink.ids) == 4)
+    assert not here.sink.gaps
+    await here.forwarding.close()
+
+
+async def test_the_first_items_may_come_in_any_order_at_any_time(here, monkeypatch):
+    """The chain was certified a while ago; what is overtaken is none that was here already."""
+    loop = asyncio.get_running_loop()
+    now = loop.time
+    monkeypatch.setattr(loop, "time", lambda: now() + 60)
+    for first in (3, 1, 2):
+        here.forwarding.came(parcel(first), here.links[1])
+    await until(lambda: len(here.sink.ids) == 3)
+    assert here.counted.duplicates == 0
+
+
+async def test_what_a_quiet_chain_published_while_two_were_apart_comes():
+    """It is kept, though it is older than what newcomers are given."""
+    settings = {"backfill_s": 0.05, "silent_s": 0.05, "ping_s": 0.05}
+    one, other = Here("", **settings), Here("", **settings)
+    link(one, other)
+    one.forwarding.publish(parcel(1))
+    await until(lambda: len(other.sink.ids) == 1)
+    other.forwarding.unshare(one.name)
+    one.forwarding.publish(parcel(2, 3))
+    await asyncio.sleep(0.15)
+    one.forwarding.unshare(other.name)
+    assert not one.forwarding.alone
+    link(one, other)
+    await until(lambda: len(other.sink.ids) == 4, 3)
+    newcomer = Here("", begun=True, **settings)
+    link(one, newcomer)
+    one.forwarding.publish(parcel(5))
+    await until(lambda: len(newcomer.sink.ids) == 1)
+    assert not other.sink.gaps and not newcomer.sink.gaps
+    for each in (one, other, newcomer):
+        await each.forwarding.close()
+
+
+async def test_what_a_quiet_chain_published_meanwhile_and_nobody_keeps_is_told(monkeypatch):
+    """Its last item is kept where it begins, and by others while there is room: it proves that there were more."""
+    monkeypatch.setattr(gaps, "_LAST_WAIT_S", 0.1)
+    settings = {"kept_s": 0.1, "backfill_s": 0.1, "silent_s": 0.05, "ping_s": 0.05, "gap_tries": 1}
+    one, between, other = (Here("", **settings) for _ in range(3))
+    other.forwarding.expect(50.0)
+    link(one, other)
+    link(one, between)
+    one.forwarding.publish(parcel(1))
+    await until(lambda: len(other.sink.ids) == len(between.sink.ids) == 1)
+    other.forwarding.unshare(one.name)
+    for number in range(2, 6):
+        one.forwarding.publish(parcel(number))
+    await until(lambda: len(between.sink.ids) == 5)
+    await asyncio.sleep(0.15)
+    for each in (one, between):
+        each.forwarding.tick()
+    link(between, other)
+    await until(lambda: len(other.sink.ids) == 2, 5)
+    assert other.sink.gaps == [(CHAIN.hex(), 2, 4)]
+    for each in (one, between, other):
+        await each.forwarding.close()
+
+
+@pytest.mark.parametrize(("is_new", "first"), [(True, 3), (False, 1)])
+async def test_how_much_is_wanted_of_a_chain_that_never_was_here(is_new, first):
+    """What is not too old for a newcomer; and all, where it may have begun while this node was there and apart."""
+    here = Here("ab", kept_s=0.2, backfill_s=0.1)
+    if not is_new:
+        await asyncio.sleep(0.11)
+    here.certify(OTHER, begun=True)
+    here.forwarding.heads(Heads({OTHER: (1, 4)}, {OTHER: 3}), here.links[1])
+    await until(lambda: here.links[1].of(Wanted) == [Wanted(OTHER, first, 4)])
+    await here.forwarding.close()
+
+
+async def test_what_the_last_neighbour_may_not_have_had_is_kept_for_the_next():
+    """It may have been dead for as long as that is noticed; so may be one that was given it again."""
+    here = Here("a", silent_s=0.2, ping_s=0.1)
+    here.certify(b"mine....", source="")
+    here.forwarding.publish(parcel(1, chain=b"mine...."))
+    await asyncio.sleep(0.35)
+    some = [parcel(number, chain=b"mine....") for number in (2, 3)]
+    for each in some:
+        here.forwarding.publish(each)
+    here.forwarding.unshare("a")
+    assert here.forwarding.alone
+    for name in "bc":
+        here.forwarding.share(next_one := FakeLink(name))
+        assert next_one.of(Parcel) == some and not here.forwarding.alone
+        here.forwarding.unshare(name)
+        assert here.forwarding.alone
+    here.forwarding.share(FakeLink("d"))
+    await asyncio.sleep(0.35)
+    here.forwarding.unshare("d")
+    assert not here.forwarding.alone
+    await here.forwarding.close()
+
+
+async def test_whom_a_lone_publisher_gives_what_nobody_has_knows_that_it_is_not_the_first():
+    """What was before it is told first: there is no gap for a newcomer."""
+    one = Here("a")
+    for number in range(1, 6):
+        one.forwarding.publish(parcel(number))
+    one.forwarding._kept.expire(asyncio.get_running_loop().time() + 1000)
+    await asyncio.sleep(0.01)
+    one.forwarding.unshare("a")
+    one.forwarding.publish(parcel(6))
+    newcomer = Here("", begun=True)
+    said = link(one, newcomer).said
+    assert [type(each) for each in said if not isinstance(each, Certified)][:2] == [Heads, Parcel]
+    await until(lambda: newcomer.sink.ids)
+    assert not newcomer.sink.gaps
+    for each in (one, newcomer):
+        await each.forwarding.close()
+
+
+async def test_what_went_before_a_slow_sink_had_room_for_it_is_asked_for():
+    """It was here already, and is taken again."""
+    here = Here("a", sink_parcels=2, kept_bytes=3_000)
+    here.forwarding.expect(50.0)
+    here.sink.may_take = asyncio.Event()
+    some = [parcel(number) for number in range(1, 41)]
+    for each in some:
+        here.forwarding.came(each, here.links[0])
+    assert here.counted.items == 40
+    here.sink.may_take.set()
+
+    async def answer():
+        asked = 0
+        while len(here.sink.ids) < 40:
+            for want in here.links[0].of(Wanted)[asked:]:
+                asked += 1
+                for each in some[want.first - 1 : want.last]:
+                    here.forwarding.resent(each, here.links[0])
+                    await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(answer(), 10)
+    assert here.sink.ids == sorted(here.sink.ids) and not here.sink.gaps
+    assert here.counted.items == 40 and here.counted.wants
+    here.forwarding.resent(some[5], here.links[0])
+    assert len(here.sink.ids) == 40
+    await here.forwarding.close()
+
+
+async def test_what_went_whole_before_a_slow_sink_had_room_for_it_is_told(monkeypatch):
+    """Nothing follows in its chain, and nobody has it."""
+    monkeypatch.setattr(gaps, "_LAST_WAIT_S", 0.1)
+    here = Here("a", sink_parcels=1, kept_bytes=2_000, gap_tries=1)
+    here.forwarding.expect(50.0)
+    here.certify(OTHER)
+    here.sink.may_take = asyncio.Event()
+    here.forwarding.came(parcel(1), here.links[0])
+    here.forwarding.came(parcel(1, 3, chain=OTHER), here.links[0])
+    for number in range(2, 30):
+        here.forwarding.came(parcel(number), here.links[0])
+    here.sink.may_take.set()
+    await until(lambda: (OTHER.hex(), 1, 3) in here.sink.gaps, 5)
+    await here.forwarding.close()
+
+
+async def test_what_is_said_while_a_sink_is_too_slow_counts_later():
+    """That there is more of the chain."""
+    here = Here("a", sink_parcels=1)
+    here.sink.may_take = asyncio.Event()
+    for number in range(1, 4):
+        here.forwarding.came(parcel(number), here.links[0])
+    here.forwarding.heads(Heads({CHAIN: (1, 5)}), here.links[0])
+    here.sink.may_take.set()
+    await until(lambda: here.links[0].of(Wanted) == [Wanted(CHAIN, 4, 5)], 3)
+    await here.forwarding.close()
+
+
+async def test_what_is_given_up_is_counted(monkeypatch):
+    """Gaps and their items, what comes too late, and what was spoken of and did not come."""
+    monkeypatch.setattr(gaps, "_LAST_WAIT_S", 0.1)
+    here = Here("a", gap_tries=1)
+    here.forwarding.expect(50.0)
+    here.forwarding.came(parcel(1), here.links[0])
+    here.forwarding.came(parcel(4), here.links[0])
+    await until(lambda: here.sink.gaps == [(CHAIN.hex(), 2, 3)], 5)
+    here.forwarding.came(parcel(2), here.links[0])
+    here.forwarding.heads(Heads({CHAIN: (1, 9)}), here.links[0])
+    await until(lambda: here.counted.forgotten, 5)
+    counted = here.counted
+    assert (counted.markers, counted.lost, counted.late, counted.early) == (1, 2, 1, 0)
+    await here.forwarding.close()
 
 
 async def test_quiet_chains_are_told_once(here):

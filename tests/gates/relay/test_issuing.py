@@ -5,12 +5,13 @@ from __future__ import annotations
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from triplewire.gates.relay.issuing import Issuing
-from triplewire.gates.relay.parcels import chain_name
+from triplewire.gates.relay.parcels import chain_name, prove
 from triplewire.gates.relay.tickets import LEEWAY_S, TrackerKey, TrackerKeys, decoded, encoded
 from triplewire.gates.relay.tracker_counts import Counts
 
 LIFE_S = 300.0
-KEYS = [encoded(Ed25519PrivateKey.generate().public_key().public_bytes_raw()) for _ in range(70)]
+PRIVATE = [Ed25519PrivateKey.generate() for _ in range(70)]
+KEYS = [encoded(each.public_key().public_bytes_raw()) for each in PRIVATE]
 KEY, OTHER = KEYS[:2]
 
 
@@ -29,8 +30,9 @@ def issuing():
     return Issuing(key, "S", "epoch", LIFE_S, clock, Counts()), clock, keys
 
 
-def certificate(issuer, key=KEY, publisher="p", node="n"):
-    return issuer.certificate(key, publisher, node, "ws://n/links")
+def certificate(issuer, key=KEY, publisher="p", node="n", proof=None):
+    proof = proof or encoded(prove("S", node, PRIVATE[KEYS.index(key)]))
+    return issuer.certificate(key, proof, publisher, node, "ws://n/links")
 
 
 def chain(key=KEY, node="n"):
@@ -44,7 +46,7 @@ def test_both_ends_have_the_same_ticket():
     assert issuer.ticket("b", "a") == token
     assert issuer._counts.signed == 1
     said = keys.ticket(token, clock.now)
-    assert (said.stream, said.nodes, said.epoch) == ("S", {"a", "b"}, "epoch")
+    assert (said.stream, said.nodes) == ("S", {"a", "b"})
     assert said.expires == clock.now + LIFE_S
 
 
@@ -101,6 +103,20 @@ def test_nobody_has_a_certificate_of_anothers_chain():
     }
     assert chains == {chain(key, node) for key in (KEY, OTHER) for node in "nm"}
     assert len(chains) == 4
+
+
+def test_who_does_not_prove_to_have_the_key_has_no_certificate():
+    """Each time that one is made anew; what the true node has goes on."""
+    issuer, clock, _ = issuing()
+    true, wrong = certificate(issuer), encoded(prove("S", "n", PRIVATE[1]))
+    assert certificate(issuer, proof=wrong) == true  # it was made before, and is known to all
+    assert certificate(issuer, proof=wrong, publisher="thief") == ""
+    clock.now += LIFE_S / 2 + 1
+    for proof in (wrong, encoded(prove("T", "n", PRIVATE[0])), encoded(prove("S", "m", PRIVATE[0]))):
+        assert certificate(issuer, proof=proof) == ""
+    assert issuer._counts.unproven == 4
+    assert issuer.origin(chain()) == "n"
+    assert certificate(issuer) not in {"", true}
 
 
 def test_a_node_has_so_many_chains_at_a_time():

@@ -9,6 +9,12 @@ from support.chained import CHAIN, chain_of, unsigned
 from triplewire.gates.relay.kept import Kept
 
 
+def heads(kept, since=None):
+    """Of the chains of which there is something."""
+    found = {chain: kept.head(chain, since) for chain in (CHAIN, *map(chain_of, range(8)))}
+    return {chain: head for chain, head in found.items() if head is not None}
+
+
 def test_parcels_are_found_by_their_numbers():
     """All that have one of them, in order, whichever came first."""
     kept = Kept(10_000, 60.0)
@@ -20,7 +26,7 @@ def test_parcels_are_found_by_their_numbers():
     assert kept.between(CHAIN, 7, 8) == []
     assert kept.between(CHAIN, 1, 100) == [parcels[1], parcels[3], parcels[5], parcels[9]]
     assert kept.between(chain_of(1), 1, 100) == []
-    assert kept.heads() == {CHAIN: (1, 10)}
+    assert kept.head(CHAIN) == (1, 10)
 
 
 def test_the_same_parcel_is_the_same_object():
@@ -38,13 +44,41 @@ def test_those_that_came_first_go():
     for number in range(4):
         kept.add(unsigned(number + 1, chain=chain_of(number % 2)), float(number))
     assert (len(kept), kept.size) == (3, 300)
-    assert kept.heads() == {chain_of(0): (3, 3), chain_of(1): (2, 4)}
+    assert heads(kept) == {chain_of(0): (3, 3), chain_of(1): (2, 4)}
 
-    kept.expire(62.5)
+    kept.expire(61.5)
 
-    assert kept.heads() == {chain_of(1): (4, 4)}
-    kept.expire(64.0)
-    assert (len(kept), kept.size, kept.heads()) == (0, 0, {})
+    assert heads(kept) == {chain_of(0): (3, 3), chain_of(1): (4, 4)}
+
+
+def test_the_last_of_a_chain_stays_while_there_is_room():
+    """However old it is, until the next comes; it goes first where there is none."""
+    kept = Kept(300, 60.0)
+    for number in range(3):
+        kept.add(unsigned(number + 1, chain=chain_of(number // 2)), 0.0)
+    kept.expire(1_000.0)
+    assert (heads(kept), len(kept), kept.size) == ({chain_of(0): (2, 2), chain_of(1): (3, 3)}, 2, 200)
+    assert kept.head(chain_of(0), since=999.0) is None
+
+    kept.add(unsigned(5, chain=chain_of(0)), 1_000.0)
+    assert (heads(kept), len(kept)) == ({chain_of(0): (5, 5), chain_of(1): (3, 3)}, 2)
+    kept.add(unsigned(1, 1, chain_of(2), 200), 1_000.0)
+    assert (heads(kept), len(kept)) == ({chain_of(0): (5, 5), chain_of(2): (1, 1)}, 2)
+
+
+def test_the_last_of_an_own_chain_stays():
+    """Whatever else there is, and however large it is itself."""
+    kept = Kept(300, 60.0)
+    kept.add(unsigned(1), 0.0, own=True)
+    kept.add(unsigned(2, size=400), 0.0, own=True)
+    assert (kept.head(CHAIN), kept.head(CHAIN, 0.0), kept.recent(CHAIN, 0.0)) == ((2, 2), (2, 2), None)
+    kept.expire(100.0)
+    for number in range(10):
+        kept.add(unsigned(number + 1, chain=chain_of(1)), 100.0)
+    assert kept.between(CHAIN, 1, 9) == [unsigned(2, size=400)]
+
+    kept.forget(CHAIN)
+    assert (len(kept), kept.size) == (0, 0)
 
 
 def test_what_is_too_large_is_not_kept():
@@ -53,7 +87,7 @@ def test_what_is_too_large_is_not_kept():
     kept.add(unsigned(1), 0.0)
     kept.add(unsigned(2, size=301), 0.0)
 
-    assert kept.heads() == {CHAIN: (1, 1)}
+    assert heads(kept) == {CHAIN: (1, 1)}
 
 
 def test_what_is_kept_already_is_not_kept_twice():
@@ -64,19 +98,20 @@ def test_what_is_kept_already_is_not_kept_twice():
         kept.add(unsigned(first, count), 0.0)
 
     assert len(kept) == 1
-    assert kept.heads() == {CHAIN: (3, 5)}
+    assert heads(kept) == {CHAIN: (3, 5)}
 
 
-def test_heads_of_what_is_young():
+def test_the_head_of_what_is_young():
     """For who wants only so much of the past."""
     kept = Kept(10_000, 60.0)
     for number in range(10):
         kept.add(unsigned(number + 1), float(number))
     kept.add(unsigned(1, chain=chain_of(1)), 2.0)
 
-    assert kept.heads(since=7.0) == {CHAIN: (8, 10)}
-    assert kept.heads(since=2.0) == {CHAIN: (3, 10), chain_of(1): (1, 1)}
-    assert kept.heads(since=20.0) == {}
+    assert heads(kept, since=7.0) == {CHAIN: (8, 10)}
+    assert heads(kept, since=2.0) == {CHAIN: (3, 10), chain_of(1): (1, 1)}
+    assert heads(kept, since=20.0) == {}
+    assert [kept.recent(CHAIN, since) for since in (2.0, 7.0, 20.0)] == [3, 8, None]
 
 
 def test_a_chain_can_be_forgotten():
@@ -89,22 +124,26 @@ def test_a_chain_can_be_forgotten():
     kept.forget(chain_of(7))
 
     assert (len(kept), kept.size) == (3, 300)
-    assert kept.heads() == {chain_of(1): (2, 6)}
+    assert heads(kept) == {chain_of(1): (2, 6)}
 
 
 class Naive:
     """A list."""
 
     def __init__(self, most_bytes, seconds):
-        self.most_bytes, self.seconds, self.entries = most_bytes, seconds, []
+        self.most_bytes, self.seconds, self.entries, self.lasts = most_bytes, seconds, [], []
 
     def add(self, parcel, now):
         if len(parcel.data) <= self.most_bytes and not self.between(parcel.chain, parcel.first, parcel.last):
             self.entries.append((now, parcel))
-        while self.entries and (
-            sum(len(each.data) for _, each in self.entries) > self.most_bytes
-            or self.entries[0][0] < now - self.seconds
-        ):
+        old = [each for each in self.entries if each[0] < now - self.seconds]
+        lasts = [each for each in old if each[1] == self.between(each[1].chain, 1, 100)[-1]]
+        young = [each for each in self.entries if each not in old]
+        self.lasts = [each for each in self.lasts if each in lasts] + [
+            each for each in lasts if each not in self.lasts
+        ]
+        self.entries = self.lasts + young
+        while sum(len(each.data) for _, each in self.entries) > self.most_bytes:
             del self.entries[0]
 
     def between(self, chain, first, last):
@@ -142,4 +181,4 @@ def test_as_a_list(most_bytes, seconds, parcels):
             assert kept.between(chain_of(number), 1, 40) == found
             assert kept.between(chain_of(number), 10, 20) == naive.between(chain_of(number), 10, 20)
             head = (found[0].first, found[-1].last) if found else None
-            assert kept.heads().get(chain_of(number)) == head
+            assert kept.head(chain_of(number)) == head

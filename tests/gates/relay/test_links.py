@@ -123,7 +123,7 @@ async def test_a_link_that_is_lost_is_dialled_again(pair):
     """At once by who dialled it, as long as it is wanted."""
     old = pair.b.links.get("a")
     old.cut()
-    await until(lambda: pair.b.links.get("a") not in {None, old})
+    await until(lambda: pair.b.links.get("a") not in {None, old} and pair.a.counted.links_opened == 2)
     assert "a" in pair.b.ended and "b" in pair.a.ended
     pair.a.targets.clear()
     pair.b.links.get("a").cut()
@@ -283,6 +283,70 @@ async def test_messages_that_come_with_the_handshake_are_not_lost(pair, monkeypa
         pair.a.reach(pair.b)
         await until(partial(pair.b.got.__contains__, ("a", hello)))
         await until(partial(pair.a.got.__contains__, ("b", hi)))
+
+
+async def test_who_is_dialled_when_a_try_has_just_ended_is_dialled():
+    """The one who tried has found that nobody is wanted, and has not been cleared away yet."""
+    a, b = Ends("a"), Ends("b")
+    await b.links.listen()
+    a.links.dial("b")
+    asyncio.get_running_loop().call_soon(a.reach, b)  # in the step behind that in which the try ends
+    await until(lambda: a.links.get("b") and b.links.get("a"))
+    await asyncio.gather(a.links.close(), b.links.close())
+
+
+async def test_the_end_does_not_wait_for_who_can_not_be_reached(monkeypatch):
+    """Whoever is tried again later is tried no more, and who has let us in meanwhile is told."""
+    monkeypatch.setattr(links, "_AGAIN_S", 60.0)
+    a, b = Ends("a"), Ends("b")
+    await a.links.listen()
+    for peer in ("b", "c"):
+        a.targets[peer] = Neighbour(peer, "ws://127.0.0.1:9/links", GOOD)
+        a.links.dial(peer)
+    await until(lambda: sorted(a.missed) == ["b", "c"])
+    b.reach(a)
+    await until(lambda: a.links.get("b") and b.links.get("a"))
+    b.targets.clear()
+    async with asyncio.timeout(3):
+        await a.links.close()
+    await until(lambda: b.ended == ["a"])
+    assert b.counted.links_lost == 0
+    await b.links.close()
+
+
+async def test_a_peer_that_was_heard_while_this_process_slept_is_not_heard_in_the_future():
+    """Its silence would be noticed so much later."""
+    async with Pair(settings={"ping_s": 0.05, "silent_s": 0.5}) as pair:
+        pair.a.targets.clear()
+        connection = pair.a.links.get("b")._connection
+        for _ in range(3):
+            pair.b.links.get("a").send(b"hello")
+            pair.b.links.get("a").flush()
+            time.sleep(0.4)  # noqa: ASYNC251 - that is what is tested
+            for _ in range(5):
+                await asyncio.sleep(0)
+                assert connection.heard <= connection.loop.time()
+
+
+async def test_how_long_it_took_to_be_let_in_is_no_silence():
+    """Who waited for keys of a tracker is not cut as the link begins."""
+    async with Pair(settings={"ping_s": 0.1, "silent_s": 0.4}) as pair:
+        slow = asyncio.Event()
+
+        async def admit(_peer, _ticket):
+            await slow.wait()
+
+        pair.b.admit = admit
+        c = Ends("c", settings={"ping_s": 100, "silent_s": 100})
+        await c.links.listen()
+        c.reach(pair.b)
+        await until(lambda: pair.b.links._strangers)
+        await asyncio.sleep(0.6)
+        slow.set()
+        await until(lambda: pair.b.links.get("c") and c.links.get("b"))
+        await asyncio.sleep(0.2)
+        assert (c.counted.links_opened, pair.b.counted.links_lost) == (1, 0)
+        await c.links.close()
 
 
 async def test_who_can_not_be_reached_is_told_and_tried_again():

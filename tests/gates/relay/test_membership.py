@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from support.fake_link import FakeLink
 from support.overlay import Recorder, until
@@ -66,6 +68,51 @@ async def test_older_instructions_do_not_count_and_a_new_epoch_does(member):
     assert instruct(member, 1, "c", epoch="f")
     assert set(member.wanted) == {"c"}
     assert (member.status().epoch, member.status().counter) == ("f", 1)
+
+
+async def test_a_refusal_has_its_place_among_instructions(member):
+    """One that comes late does not beat an admission, nor the other way round."""
+    assert instruct(member, 5, "a")
+    assert not instruct(member, 4, refused="not for you")
+    assert not member.refused
+    assert instruct(member, 6, refused="not for you")
+    assert not instruct(member, 5, "a")
+    assert (member.refused, member.wanted) == ("not for you", {})
+    assert instruct(member, 7, "a")
+    assert not member.refused
+
+
+async def test_who_has_nobody_to_share_it_with_is_out(member, monkeypatch):
+    """After a moment; not where there is nobody else, as the tracker says."""
+    now = [1000.0]
+    monkeypatch.setattr(member, "_loop", SimpleNamespace(time=lambda: now[0]))
+
+    def is_in_later():
+        now[0] += 1.0
+        return member.is_in
+
+    member.begin()
+    assert member.is_in
+    assert not is_in_later()  # never instructed
+    a = FakeLink("a")
+    member.asked(a)
+    for counter, peers, nodes, expected in (
+        (1, (), 1, True),
+        (2, ("b",), 2, False),
+        (3, (a, "b"), 3, True),
+        (4, ("b",), 2, False),
+        (5, (), 2, False),  # nobody reaches it
+        (6, (), 1, True),
+    ):
+        instruct(member, counter, *peers, nodes=nodes)
+        assert is_in_later() is expected, counter
+    instruct(member, 7, refused="not for you", nodes=0)
+    assert not is_in_later()
+    instruct(member, 8, nodes=1)
+    assert is_in_later()
+    member.settle()
+    instruct(member, 9, "c", nodes=2)
+    assert member.is_in  # it was until now
 
 
 async def test_a_neighbour_is_left_when_the_other_one_has_come(member):

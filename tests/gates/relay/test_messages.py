@@ -12,12 +12,14 @@ from support.chained import CHAIN, chain_of, sealed, unsigned
 from triplewire.broker.errors import ProtocolError
 from triplewire.gates.relay.messages import (
     LINK_LIMITS,
+    MOST_NEEDED,
     Absent,
     Certified,
     Heads,
     Join,
     Leave,
     LinkLimits,
+    Need,
     Resent,
     Wanted,
     decode,
@@ -40,10 +42,14 @@ PARCELS = st.builds(sealed, st.integers(1, 1_000), st.integers(1, 3), CHAINS)
 MESSAGES = st.one_of(
     PARCELS,
     st.builds(Resent, PARCELS),
-    st.builds(Certified, TOKENS),
+    st.builds(Certified, TOKENS, st.booleans()),
+    st.builds(Need, st.lists(CHAINS, min_size=1, max_size=5).map(tuple)),
     st.builds(Join, NAMES, TOKENS),
     st.builds(Leave, NAMES),
     st.builds(Heads, st.dictionaries(CHAINS, RANGES.map(tuple), max_size=5)),
+    st.tuples(CHAINS, st.lists(NUMBERS, min_size=3, max_size=3, unique=True).map(sorted)).map(
+        lambda parts: Heads({parts[0]: (parts[1][0], parts[1][2])}, {parts[0]: parts[1][1]})
+    ),
     st.tuples(CHAINS, RANGES).map(lambda parts: Wanted(parts[0], *parts[1])),
     st.tuples(CHAINS, RANGES).map(lambda parts: Absent(parts[0], *parts[1])),
 )
@@ -71,8 +77,8 @@ def test_a_parcel_is_passed_on_as_it_came():
 
 
 def test_where_nothing_is_kept():
-    """A chain's head says which number comes next."""
-    message = Heads({CHAIN: (8, 7), chain_of(1): (1, 0)})
+    """A chain's head says which number comes next; it may be that all is too old for a newcomer."""
+    message = Heads({CHAIN: (8, 7), chain_of(1): (1, 0), chain_of(2): (3, 7)}, {chain_of(2): 8})
 
     assert decode(encode(message)) == [message]
 
@@ -97,14 +103,16 @@ def test_messages_are_put_together(encoded, joined, most):
 
 def test_many_heads_are_several_messages():
     """Each within what is read."""
-    heads = {chain_of(number): (1, MOST - 1) for number in range(4_500)}
+    heads = {chain_of(number): (2**60, MOST - 1) for number in range(4_500)}
+    recent = {chain_of(number): 2**62 for number in range(0, 4_500, 2)}
 
-    messages = list(heads_of(heads))
+    messages = list(heads_of(Heads(heads, recent)))
 
     assert len(messages) == 3
     assert all(decode(encode(message)) == [message] for message in messages)
     assert {chain: head for message in messages for chain, head in message.heads.items()} == heads
-    assert list(heads_of({})) == []
+    assert {chain: number for message in messages for chain, number in message.recent.items()} == recent
+    assert list(heads_of(Heads({}))) == []
 
 
 @settings(max_examples=500)
@@ -139,7 +147,7 @@ def _head(*numbers):
     [
         (b"", "without a message"),
         (b"\x00", "message 1 at byte 0: 0 is no type"),
-        (b"\x09\x00", "9 is no type"),
+        (b"\x0b\x00", "11 is no type"),
         (encode(Leave("s")) + b"\xff", "message 2 at byte 3: 255 is no type"),
         (b"\x04", "length at byte 1: the bytes end"),
         (b"\x04\x05abcd", "length: 1 bytes of 5 are missing"),
@@ -158,10 +166,13 @@ def _head(*numbers):
         (_said(3, b'{"stream":"s","ticket":"\\ud800"}'), "is no JWT"),
         (_said(3, b'{"stream":"s","ticket":null}'), "ticket: expected a text"),
         (_said(5, CHAIN[:3]), "chain: 5 bytes of 8 are missing"),
-        (_said(5, _head(1)), "next at byte 9: the bytes end"),
-        (_said(5, _head(0, 1)), "from 0 up to the one before 1"),
-        (_said(5, _head(3, 2)), "from 3 up to the one before 2"),
-        (_said(5, _head(1, 2) * 2), "is there twice"),
+        (_said(5, _head(1, 1)), "recent at byte 10: the bytes end"),
+        (_said(5, _head(0, 0, 1)), "from 0 up to the one before 1"),
+        (_said(5, _head(MOST, 1, 1)), f"from {MOST} up to the one before {MOST + 2}"),
+        (_said(5, _head(1, 0, 2) * 2), "is there twice"),
+        (_said(9, b""), "0 chains; 1 to 200 are read"),
+        (_said(9, CHAIN + b"x"), "chain: 7 bytes of 8 are missing"),
+        (_said(10, b"a.b"), "token: 'a.b' is no JWT"),
         (_said(6, _head(0, 1)), "0 to 1 is no range"),
         (_said(6, _head(2, 1)), "2 to 1 is no range"),
         (_said(7, _head(1, 2, 3)), "last: 1 bytes behind it"),
@@ -185,10 +196,12 @@ def test_what_is_no_message(frame, why):
 
 def test_too_many_heads():
     """Short as they are."""
-    heads = b"".join(chain_of(number) + b"\x01\x01" for number in range(2_001))
+    heads = b"".join(chain_of(number) + b"\x01\x00\x01" for number in range(1_501))
 
-    with pytest.raises(ProtocolError, match="more than 2000"):
+    with pytest.raises(ProtocolError, match="more than 1500"):
         decode(_said(5, heads))
+    with pytest.raises(ProtocolError, match="201 chains; 1 to 200"):
+        decode(_said(9, b"".join(map(chain_of, range(MOST_NEEDED + 1)))))
 
 
 @pytest.mark.parametrize(
@@ -203,7 +216,12 @@ def test_too_many_heads():
         Heads({CHAIN: (0, 1)}),
         Heads({CHAIN: (5, 3)}),
         Heads({b"short": (1, 1)}),
-        Heads({chain_of(number): (1, 1) for number in range(2_001)}),
+        Heads({CHAIN: (3, 5)}, {CHAIN: 2}),
+        Heads({CHAIN: (3, 5)}, {CHAIN: 7}),
+        Heads({chain_of(number): (1, 1) for number in range(1_501)}),
+        Need(()),
+        Need((b"short",)),
+        Need(tuple(map(chain_of, range(MOST_NEEDED + 1)))),
         Wanted(CHAIN, 2, 1),
         Wanted(CHAIN, 0, 1),
         Absent(b"", 1, 1),

@@ -15,11 +15,21 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from triplewire.broker.errors import Forbidden, NotFound, Overloaded, ShuttingDown
 from triplewire.broker.overlay_config import RelayConfig
 from triplewire.gates.relay.links import NODE, SUBPROTOCOL
-from triplewire.gates.relay.messages import Certified, Heads, Join, Leave, Wanted, decode, encode
+from triplewire.gates.relay.messages import (
+    Certified,
+    Heads,
+    Join,
+    Leave,
+    Need,
+    Wanted,
+    decode,
+    encode,
+)
 from triplewire.gates.relay.node import Node
 from triplewire.gates.relay.parcels import chain_name, seal
 from triplewire.gates.relay.statuses import Neighbour, StreamInstructions
 from triplewire.gates.relay.tickets import TrackerKey
+from triplewire.gates.relay.tracker_access import TrackerAccess
 
 
 @pytest.fixture
@@ -179,6 +189,88 @@ async def test_what_is_said_of_a_chain_waits_for_the_keys_of_its_certificate(ove
         await stranger.say(Join(STREAM, ticket), Certified(token), Heads({chain: (3, 7)}))
         heads = node._members[STREAM].forwarding._sequencer
         await until(lambda: chain in heads._chains and heads._chains[chain].claims == {"x": (3, 7)}, 3)
+
+
+async def test_the_certificate_of_a_chain_that_only_heads_tell_of_is_asked_for(overlay):
+    """Of who told; then what was told counts, and the others hear of the chain as of one that has begun."""
+    node, later = overlay.nodes["n00"], time.time() + 60
+    key, mine = trusting(overlay, "n00"), Ed25519PrivateKey.generate()
+    public = mine.public_key().public_bytes_raw()
+    chain = chain_name(STREAM, "x", public)
+    ticket = key.ticket(STREAM, "x", "n00", "e", later)
+    for name in ("n01", "n02"):
+        overlay.nodes[name]._tracked.keys.add(key.jwks(), "http://a-test")
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Heads({chain: (3, 4)}))
+        await stranger.say(Join(STREAM, ticket), Heads({chain: (3, 4)}, {chain: 4}))
+        await until(lambda: stranger.heard == [Need((chain,))])
+        token = key.certificate(STREAM, public, "", "x", "ws://x:1/links", later)
+        await stranger.say(Certified(token, begun=True))
+        heads = node._members[STREAM].forwarding._sequencer
+        await until(lambda: chain in heads._chains and heads._chains[chain].claims == {"x": (4, 4)}, 3)
+        await stranger.say(seal(chain, 4, items(1), mine))
+        for each in overlay.sinks.values():
+            await until(lambda each=each: len(each.ids) == 1)
+            assert not each.gaps
+        assert len(node._told_chains) == 0
+
+
+async def test_a_parcel_of_a_chain_that_is_not_known_has_its_certificate_asked_for(overlay):
+    """Of whom it came from; what came meanwhile is missed, and filled in."""
+    node, later = overlay.nodes["n00"], time.time() + 60
+    key, mine = trusting(overlay, "n00"), Ed25519PrivateKey.generate()
+    public = mine.public_key().public_bytes_raw()
+    chain = chain_name(STREAM, "x", public)
+    ticket = key.ticket(STREAM, "x", "n00", "e", later)
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Join(STREAM, ticket), seal(chain, 1, items(1), mine))
+        await until(lambda: stranger.heard == [Need((chain,))])
+        token = key.certificate(STREAM, public, "", "x", "ws://x:1/links", later)
+        await stranger.say(Certified(token, begun=True), seal(chain, 2, items(1), mine))
+        await until(lambda: len(overlay.sinks["n00"].ids) == 1)
+        assert node.counted.uncertified == 1
+
+
+async def test_a_newcomer_hears_of_more_chains_than_a_queue_holds():
+    """It asks for their certificates as it can read them; the link is not cut, and the others are asked for nothing twice."""
+    async with tracker() as url, Overlay(url, link_bytes=250_000) as overlay:
+        one = await overlay.add("n00")
+        key, member, size = trusting(overlay, "n00"), one._members[STREAM], 0
+        for _ in range(700):
+            public = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+            token = key.certificate(STREAM, public, "", "x", "ws://x:1/links", time.time() + 60)
+            certificate = one._tracked.keys.certificate(token, time.time())
+            member.forwarding.certified(certificate, token, begun=True)
+            member.forwarding._chains[certificate.chain].newest = 5
+            one._chains[certificate.chain] = member
+            size += len(token)
+        assert size > 250_000
+        late = await overlay.add("late")
+        late._tracked.keys.add(key.jwks(), "http://a-test")
+        await until(lambda: len(late._chains) == 700)
+        assert late.counted.links_lost == one.counted.links_lost == 0
+        assert late.counted.control_in_bytes < 2 * size
+
+
+async def test_who_needs_certificates_is_given_them(overlay):
+    """A newcomer has those of chains that began before it came, and of what is kept all; who has no ticket has nothing."""
+    one = overlay.nodes["n01"]
+    await one.ready(STREAM)
+    await one.publish(STREAM, items(3))
+    await until(lambda: len(overlay.sinks["n00"].ids) == 3)
+    chain = one._members[STREAM].own.name
+    late = await overlay.add("late")
+    await until(lambda: len(overlay.sinks["late"].ids) == 3)
+    assert not late._members[STREAM].forwarding._chains[chain].fresh
+    assert not overlay.sinks["late"].gaps
+    node = overlay.nodes["n00"]
+    node.carry("other", Recorder())
+    node.follow("other", 1)
+    ticket = trusting(overlay, "n00").ticket("other", "x", "n00", "e", time.time() + 60)
+    async with Stranger(node, "x", ticket) as stranger:
+        await stranger.say(Need((chain,)))
+        await until(lambda: node.counted.misfit == 1)
+        assert stranger.heard == []
 
 
 async def test_too_much_that_is_signed_by_nobody_knows_whom_ends_its_link_alone(overlay, monkeypatch):
@@ -362,16 +454,160 @@ async def test_without_a_tracker_nobody_is_told_that_it_was_published():
     await node.drop(STREAM)
 
 
-async def test_a_refusal_of_the_tracker_is_told(overlay):
-    """Where it lets the node not in, or not publish."""
-    node = overlay.nodes["n00"]
-    member = node._members[STREAM]
-    await node.ready(STREAM)
-    refused = StreamInstructions(member._counter + 1, refused="not for you")
-    node.instructed(STREAM, member._epoch, refused, None)
-    assert not neighbours_of(node)
-    with pytest.raises(Forbidden, match="not for you"):
+async def refused(node, stream=STREAM):
+    """Why nothing can be published; "" where it can."""
+    try:
+        await node.ready(stream)
+    except Forbidden as error:
+        return error.description
+    return ""
+
+
+async def until_refused(node, why):
+    """Wait until a publisher is told so; until it is let, where that is ""."""
+    async with asyncio.timeout(10):
+        while (found := await refused(node)) != why and not (why and why in found):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_a_refusal_of_the_tracker_is_told_until_it_is_none_any_more(monkeypatch):
+    """The node shares the stream with nobody meanwhile, publishes nothing, and says that it is not there; then all goes on."""
+    async with tracker(heartbeat_s=0.5, rejoin_s=0.0) as url, Overlay(url, dial_s=0.4) as overlay:
+        await overlay.grow(3)
+        node = overlay.nodes["n00"]
         await node.ready(STREAM)
+        with monkeypatch.context() as patched:
+            patched.setattr(TrackerAccess, "refusal", lambda *_: "not for you")
+            await until_refused(node, "not for you")
+            assert not neighbours_of(node)
+            with pytest.raises(Forbidden, match="not for you"):
+                await node.publish(STREAM, items(1))
+            await until(lambda: not node.is_there(STREAM), 5)
+        await until_refused(node, "")
+        await overlay.linked()
+        assert node.is_there(STREAM)
+        await node.publish(STREAM, items(1))
+        await until(lambda: len(overlay.sinks["n01"].ids) == 1)
+
+
+async def test_who_is_turned_away_by_its_tracker_publishes_nothing(monkeypatch):
+    """Its token has ended, or its client may be no node: 401 or 403 to its statuses, whatever it was given before."""
+
+    def turned_away(*_):
+        raise Forbidden("no node of ours")
+
+    async with tracker(heartbeat_s=0.5) as url, Overlay(url) as overlay:
+        node = await overlay.add("n00")
+        await node.ready(STREAM)
+        with monkeypatch.context() as patched:
+            patched.setattr(TrackerAccess, "node", staticmethod(turned_away))
+            await until_refused(node, "does not take this node")
+            assert not node.is_there(STREAM)
+        await until_refused(node, "")
+        assert node.is_there(STREAM)
+
+
+async def test_who_may_publish_again_is_let_at_once(monkeypatch):
+    """Its certificate is still the same one."""
+    async with tracker(heartbeat_s=0.5) as url, Overlay(url) as overlay:
+        node = await overlay.add("n00")
+        await node.ready(STREAM)
+        with monkeypatch.context() as patched:
+            patched.setattr(TrackerAccess, "publisher", lambda *_: None)
+            await until_refused(node, "does not let this node publish")
+        await until_refused(node, "")
+
+
+async def test_a_certificate_that_has_ended_is_waited_for_anew(overlay):
+    """Others would not take what is signed by it, as there is a tracker; while there is none, it counts on."""
+    late = await overlay.add("late", follows=False, linger_s=0.1)
+    await late.ready(STREAM)
+    own, talk = late._members[STREAM].own, late._tracked._talks[late._tracked._home]
+    assert own.expires > time.time() + 100
+    await until(lambda: late.health()["members"] == 0)
+    own.token, own.expires = "of.long.ago", time.time() - 60
+    talk.answering_since = None
+    await late.ready(STREAM)
+    assert own.token == "of.long.ago"
+    await until(lambda: own.token != "of.long.ago")  # by the tracker's next answer
+    await until(lambda: late.health()["members"] == 0)
+    own.token, own.expires = "of.long.ago", time.time() - 60
+    talk.answering_since = asyncio.get_running_loop().time() - 100
+    await late.ready(STREAM)
+    assert own.token != "of.long.ago"
+    assert own.expires > time.time() + 100
+
+
+async def test_a_node_whom_nobody_reaches_is_not_there():
+    """It says that it takes links where it does not; its tracker gives up, and it has no neighbours though others are there."""
+    settings = {"heartbeat_s": 0.5, "unlinked_s": 0.2, "forgive_s": 100.0}
+    async with tracker(**settings) as url, Overlay(url, dial_s=0.5) as overlay:
+        for name in ("n00", "n01"):
+            await overlay.add(name)
+        lost = await overlay.add("n02", links_at="ws://127.0.0.1:9/links")
+        assert lost.is_there(STREAM)  # for a moment
+        member = lost._members[STREAM]
+        await until(lambda: member._counter and not member.wanted)
+        await until(lambda: not lost.is_there(STREAM), 5)
+        with pytest.raises(Overloaded, match="not linked"):
+            await lost.ready(STREAM)
+        assert all(overlay.nodes[name].is_there(STREAM) for name in ("n00", "n01"))
+        assert not lost.is_there("other")
+
+
+async def test_a_node_that_all_have_left_is_not_there():
+    """Also while nobody tells it so; it is again when somebody comes."""
+    settings = {"heartbeat_s": 0.5, "silent_s": 100.0, "gone_s": 100.0, "unlinked_s": 100.0}
+    async with tracker(**settings) as url, Overlay(url, dial_s=0.5) as overlay:
+        await overlay.grow(2)
+        node = overlay.nodes["n01"]
+        await node.ready(STREAM)
+        await overlay.lose("n00")
+        await until(lambda: not node.is_there(STREAM), 10)
+        with pytest.raises(Overloaded, match="not linked"):
+            await node.ready(STREAM)
+        await overlay.add("n02")
+        await until(lambda: node.is_there(STREAM))
+        await node.ready(STREAM)
+
+
+async def test_a_node_that_is_alone_is_there():
+    """There is nobody else; with its tracker or without, and also where nobody follows yet."""
+    async with Overlay(dial_s=0.3) as overlay:
+        async with tracker() as url:
+            overlay.trackers = (url,)
+            node = await overlay.add("n00", follows=False)
+            assert node.is_there(STREAM)
+            node.follow(STREAM, 1)
+            assert node.is_there(STREAM)
+            await node.ready(STREAM)
+            await asyncio.sleep(0.6)  # twice the time in which it would be none
+            assert node.is_there(STREAM)
+        await until(lambda: node.health()["tracker_trouble"], 10)
+        await asyncio.sleep(0.6)
+        assert node.is_there(STREAM)
+        await node.ready(STREAM)
+
+
+async def test_a_token_that_is_no_good_any_more_ends_no_link(overlay):
+    """An honest node may show it, or one by a key that is new; a wrong signature is nobody's but the sender's."""
+    node, later = overlay.nodes["n00"], time.time() + 60
+    key = trusting(overlay, "n00")
+    forger = TrackerKey(Ed25519PrivateKey.generate())
+    forger.kid = key.kid
+    ticket = key.ticket(STREAM, "x", "n00", "e", later)
+    async with Stranger(node, "x", ticket) as stranger:
+        ended = time.time() - 60
+        await stranger.say(
+            Join(STREAM, key.ticket(STREAM, "x", "n00", "e", ended)),
+            Certified(key.certificate(STREAM, bytes(32), "", "x", "ws://x", ended)),
+        )
+        await until(lambda: (node.counted.links_refused, node.counted.certificates_refused) == (1, 1))
+        await until(lambda: stranger.heard == [Leave(STREAM)])
+        with suppress(ConnectionClosed):
+            await stranger.say(Join(STREAM, forger.ticket(STREAM, "x", "n00", "e", later)))
+        await until(lambda: stranger.link.close_code == 1002)
+    assert node.counted.links_refused == 2
 
 
 async def test_a_stream_that_is_dropped_is_left_at_once(overlay):
@@ -413,6 +649,23 @@ async def test_what_is_published_at_once_comes_to_the_others_before_the_end(over
     await short.close()
     del overlay.nodes["short"]
     await until(lambda: all(len(overlay.sinks[name].ids) == 2 for name in overlay.nodes))
+
+
+async def test_what_a_dead_neighbour_was_given_comes_to_the_next_before_the_end():
+    """It was sent, and nobody may have it: a process that ends waits a moment for somebody else."""
+    async with tracker() as url, Overlay(url) as overlay:
+        await overlay.grow(2)
+        node = overlay.nodes["n00"]
+        await node.ready(STREAM)
+        overlay.networks["n00"].silent.add("n01")
+        await node.publish(STREAM, items(2))
+        await overlay.lose("n01")
+        await until(lambda: not neighbours_of(node))
+        ending = asyncio.create_task(node.drop(STREAM))
+        await overlay.add("n02")
+        await ending
+        await until(lambda: len(overlay.sinks["n02"].ids) == 2)
+        assert not overlay.sinks["n02"].gaps
 
 
 async def test_a_link_serves_all_streams_of_two_nodes(overlay):

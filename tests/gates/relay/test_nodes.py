@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from support.simulated_nodes import a_status
 
 from triplewire.broker.errors import Conflict, NotFound, TooManyRequests
 from triplewire.broker.overlay_config import TrackerConfig
-from triplewire.broker.rights import OPEN
+from triplewire.broker.rights import OPEN, Access
 from triplewire.gates.relay.delays import Delays
 from triplewire.gates.relay.nodes import Nodes
 from triplewire.gates.relay.statuses import StreamStatus
@@ -51,37 +52,64 @@ def test_a_name_is_one_processs_as_long_as_that_is_alive():
     found = nodes()
     found.tell(a_status("a", "1"), OPEN, 0.0)
     with pytest.raises(Conflict, match="another process") as refused:
-        found.is_taken(a_status("a", "2"))
+        found.is_taken(a_status("a", "2"), OPEN)
     assert (refused.value.code, refused.value.status) == ("node_in_use", 409)
     found.listen("a", "1")
     with pytest.raises(Conflict):
-        found.is_taken(a_status("a", "2"))
+        found.is_taken(a_status("a", "2"), OPEN)
     with pytest.raises(Conflict):
         found.listen("a", "2")
     found.unlisten(found.get("a"), 1.0)
-    assert found.is_taken(a_status("a", "2"))
-    assert not found.is_taken(a_status("a", "1", number=5))
-    assert not found.is_taken(a_status("b", "2"))
+    assert found.is_taken(a_status("a", "2"), OPEN)
+    assert not found.is_taken(a_status("a", "1", number=5), OPEN)
+    assert not found.is_taken(a_status("b", "2"), OPEN)
 
 
 def test_a_process_that_moves_comes_anew():
     """Others were told where it takes links."""
     found = nodes()
     found.tell(a_status("a"), OPEN, 0.0)
-    assert found.is_taken(a_status("a", links_at="ws://elsewhere/links"))
+    assert found.is_taken(a_status("a", links_at="ws://elsewhere/links"), OPEN)
 
 
 def test_there_are_so_many_and_no_more():
     """Those that are there may go on."""
     found = nodes()
     for name in ("a", "b", "c"):
-        assert not found.is_taken(a_status(name))
+        assert not found.is_taken(a_status(name), OPEN)
         found.tell(a_status(name), OPEN, 0.0)
     with pytest.raises(TooManyRequests, match=r"tracker\.nodes"):
-        found.is_taken(a_status("d"))
-    assert not found.is_taken(a_status("a"))
+        found.is_taken(a_status("d"), OPEN)
+    assert not found.is_taken(a_status("a"), OPEN)
     found.remove("b")
-    assert not found.is_taken(a_status("d"))
+    assert not found.is_taken(a_status("d"), OPEN)
+
+
+def test_a_client_has_so_many_nodes_and_no_more():
+    """Whatever it calls them; others have theirs, and where nobody has to say who they are all have what there is."""
+    found = nodes(client_nodes=2, nodes=100)
+    ann, bob = Access("ann"), Access("bob")
+    for name in ("a", "b"):
+        assert not found.is_taken(a_status(name), ann)
+        found.tell(a_status(name), ann, 0.0)
+    with pytest.raises(TooManyRequests, match=r"'ann' has 2 nodes.*tracker\.client_nodes"):
+        found.is_taken(a_status("c"), ann)
+    assert not found.is_taken(a_status("a"), ann)
+    assert not found.is_taken(a_status("c"), bob)
+    assert not found.is_taken(a_status("c"), Access("ann", issuer="another"))
+    found.tell(a_status("b", number=1), ann, 0.0)
+    found.remove("b")
+    assert not found.is_taken(a_status("c"), ann)
+    found.remove("a")
+    assert not found._owned
+    for number in range(10):
+        for who in (OPEN, Access(f"client-{number}")):
+            assert not found.is_taken(a_status(f"n{number}{who.client}"), who)
+            found.tell(a_status(f"n{number}{who.client}"), who, 0.0)
+    free = nodes(client_nodes=0, nodes=100)
+    for number in range(50):
+        assert not free.is_taken(a_status(f"n{number}"), ann)
+        free.tell(a_status(f"n{number}"), ann, 0.0)
 
 
 def test_a_late_status_changes_nothing():
@@ -102,33 +130,67 @@ def test_a_node_may_speak_so_often():
     """What a second allows may come at once; leaving does not buy it more."""
     found = nodes()
     for _ in range(10):
-        found.speaks("a", 0.0)
+        found.speaks("a", OPEN, 0.0)
     with pytest.raises(TooManyRequests, match=r"10 times a second \(tracker\.statuses_per_s\)"):
-        found.speaks("a", 0.0)
-    found.speaks("b", 0.0)
-    found.speaks("a", 0.1)
+        found.speaks("a", OPEN, 0.0)
+    found.speaks("b", OPEN, 0.0)
+    found.speaks("a", OPEN, 0.1)
     found.remove("a")
     with pytest.raises(TooManyRequests):
-        found.speaks("a", 0.1)
+        found.speaks("a", OPEN, 0.1)
     for step in range(2, 100):
-        found.speaks("a", step / 10)
+        found.speaks("a", OPEN, step / 10)
+
+
+def test_a_client_may_speak_as_often_as_all_its_nodes():
+    """Names that it makes up buy it nothing; its nodes come within seconds of each other, and others are heard meanwhile."""
+    found = nodes(nodes=100, client_nodes=100)
+    ann, bob = Access("ann"), Access("bob")
+    taken = 0
+    for number in range(1000):
+        with contextlib.suppress(TooManyRequests):
+            found.speaks(f"made-up-{number}", ann, number / 1000)
+            taken += 1
+    assert 18 <= taken <= 21  # ten at once, and ten in this second
+    with pytest.raises(TooManyRequests, match="the client 'ann' speaks for its nodes more than 10 times"):
+        found.speaks("a", ann, 0.999)
+    found.speaks("b", bob, 1.0)
+
+    waiting, now = [f"n{number}" for number in range(100)], 100.0
+    while waiting:
+        for name in waiting[:]:
+            try:
+                found.speaks(name, bob, now)
+            except TooManyRequests:
+                continue
+            found.tell(a_status(name), bob, now)
+            waiting.remove(name)
+        now += 0.1
+    assert now < 105.0
+    for _ in range(5):
+        for number in range(100):
+            found.speaks(f"n{number}", bob, now)
+        now += 0.5
+    found.spends("n0", bob, 200_000, now)
+    with pytest.raises(TooManyRequests, match="client"):
+        found.speaks("n1", bob, now)
 
 
 def test_those_who_spoke_long_ago_are_forgotten():
     """Nothing is kept of strangers."""
     found = nodes(statuses_per_s=1.0)
     for number in range(1000):
-        found.speaks(f"n{number}", number / 100)
+        found.speaks(f"n{number}", OPEN, number / 100)
     assert len(found._statuses) <= 101
 
 
 def test_one_status_in_ten_seconds_may_be_allowed():
     """A rate below one a second works, too."""
     found = nodes(statuses_per_s=0.1)
-    found.speaks("a", 0.0)
+    found.speaks("a", OPEN, 0.0)
     with pytest.raises(TooManyRequests):
-        found.speaks("a", 9.0)
-    found.speaks("a", 10.0)
+        found.speaks("a", OPEN, 9.0)
+    found.speaks("a", OPEN, 10.0)
 
 
 def test_alive_as_this_process():
@@ -153,6 +215,26 @@ def test_who_would_join_a_stream():
     found.remove("b")
     found.remove("a")
     assert not found._carriers
+
+
+def test_who_may_not_follow_a_stream_does_not_carry_it():
+    """Names of streams are free, too: they would push out those of others."""
+
+    class Judge:
+        may = frozenset("ST")
+
+        def refusal(self, stream, _):
+            return "" if stream in self.may else "no"
+
+    judge = Judge()
+    found = Nodes(replace(CONFIG, streams=1), Delays(), judge)
+    found.tell(a_status("a", carries=tuple(f"made-up-{number}" for number in range(40))), OPEN, 0.0)
+    assert not found._carriers
+    found.tell(a_status("b", carries=("S", "U")), OPEN, 0.0)
+    assert (found.carriers("S"), found.carriers("U")) == (["b"], [])
+    judge.may = frozenset("U")
+    found.tell(a_status("b", carries=("S", "U"), number=1), OPEN, 1.0)
+    assert (found.carriers("S"), found.carriers("U")) == ([], ["b"])
 
 
 def test_how_far_a_place_is():
@@ -180,6 +262,23 @@ def test_how_full_a_node_is():
     assert found.tell(a_status("b", capacity=0), OPEN, 0.0)[0].load >= 1.0
 
 
+def test_who_says_that_it_is_empty_has_those_who_were_sent_to_it():
+    """For a while, whatever it says and however often; and it is believed to take so many and no more."""
+    found = nodes(capacity=1000)
+    node, _ = found.tell(a_status("a", capacity=2**53 - 1), OPEN, 0.0)
+    for number in range(100):
+        node.sent += 1
+        found.tell(a_status("a", capacity=2**53 - 1, number=number + 1), OPEN, number / 100)
+    assert node.load == pytest.approx(0.1, rel=0.02)
+    found.tell(a_status("a", capacity=2**53 - 1, number=200), OPEN, 30.99)
+    assert node.load == pytest.approx(0.05, rel=0.03)
+    full = {"S": StreamStatus(consumers=40)}
+    found.tell(a_status("a", capacity=100, streams=full, number=201), OPEN, 31.0)
+    assert node.load == pytest.approx(0.5, rel=0.03)
+    found.tell(a_status("a", capacity=100, streams=full, number=202), OPEN, 90.0)
+    assert node.load == 0.4
+
+
 def test_what_is_asked_does_not_count_as_a_heartbeat():
     """Who asks too often for the origins of chains, or is asked to by others' doing, can still say that it is alive."""
     found = nodes()
@@ -189,20 +288,20 @@ def test_what_is_asked_does_not_count_as_a_heartbeat():
         TooManyRequests, match=r"asks more than 10 times a second \(tracker\.statuses_per_s\)"
     ):
         found.asks("a", 0.0)
-    found.speaks("a", 0.0)
+    found.speaks("a", OPEN, 0.0)
 
 
 def test_a_status_of_many_streams_counts_as_many():
     """One more for each hundred that it names: it takes so much longer to read and to answer."""
     found = nodes()
-    found.speaks("a", 0.0)
-    found.spends("a", 99, 0.0)
-    found.speaks("b", 0.0)
-    found.spends("b", 2000, 0.0)
-    found.speaks("a", 0.1)
+    found.speaks("a", OPEN, 0.0)
+    found.spends("a", OPEN, 99, 0.0)
+    found.speaks("b", OPEN, 0.0)
+    found.spends("b", OPEN, 2000, 0.0)
+    found.speaks("a", OPEN, 0.1)
     with pytest.raises(TooManyRequests):
-        found.speaks("b", 1.0)
-    found.speaks("b", 2.1)
+        found.speaks("b", OPEN, 1.0)
+    found.speaks("b", OPEN, 2.1)
 
 
 def test_so_many_streams_of_one_node_are_carried_and_no_more():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.overlay import items
@@ -14,14 +14,13 @@ from triplewire.broker.errors import EngineError
 from triplewire.broker.overlay_config import RelayConfig
 from triplewire.gates.relay import publishing_chain
 from triplewire.gates.relay.counted import Counted
-from triplewire.gates.relay.parcels import ParcelLimits, unpack, verify
+from triplewire.gates.relay.parcels import ParcelLimits, chain_name, is_proven, unpack, verify
 from triplewire.gates.relay.publishing_chain import PublishingChain, all_left
-
-KEY = Ed25519PrivateKey.generate()
+from triplewire.gates.relay.tracker_key import decoded
 
 
 def chain_of(sent, **settings_):
-    return PublishingChain(KEY, RelayConfig(**settings_), Counted(), sent.append)
+    return PublishingChain("news", "n", RelayConfig(**settings_), Counted(), sent.append)
 
 
 @settings(max_examples=30, deadline=None)
@@ -48,9 +47,20 @@ def test_whatever_is_published_leaves_once_and_in_order(calls):
     following = 1
     for parcel in sent:
         assert (parcel.chain, parcel.first) == (chain.name, following)
-        assert verify(parcel, KEY.public_key())
+        assert verify(parcel, Ed25519PublicKey.from_public_bytes(decoded(chain.key)))
         assert len(parcel.items) <= 1_500 or parcel.count == 1
         following = parcel.last + 1
+
+
+async def test_each_chain_has_a_key_and_proves_it():
+    """It is named by it, and the proof is for this stream and node alone."""
+    one, other = chain_of([]), chain_of([])
+    key, proof = decoded(one.key), decoded(one.proof)
+    assert (one.name, one.name == other.name) == (chain_name("news", "n", key), False)
+    assert is_proven("news", "n", key, proof)
+    for stream, node, another in (("new", "n", key), ("news", "m", key), ("news", "n", decoded(other.key))):
+        assert not is_proven(stream, node, another, proof)
+    assert not is_proven("news", "n", key[1:], proof)
 
 
 async def test_the_first_of_a_quiet_chain_leaves_at_once():

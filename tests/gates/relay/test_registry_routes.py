@@ -22,6 +22,8 @@ AT = ("http://one.example", "http://two.example")
 class Registry:
     """One stream."""
 
+    known = True
+
     def of(self, stream):
         return Registered("traffic", "Traffic", None, AT, 6) if stream == "traffic" else None
 
@@ -77,6 +79,15 @@ async def test_the_trackers_of_a_stream(client):
         assert (other["stream"], other["registered"], other["trackers"]) == ("other", False, [])
         assert (await http.get("/streams/a%20b")).status_code == 400
         assert (await http.head("/streams/traffic")).status_code == 200
+
+
+async def test_a_registry_that_was_not_read_yet_tells_nothing(client, monkeypatch):
+    """503, as who took that for none would be in an overlay of its own."""
+    monkeypatch.setattr(Registry, "known", False)
+    async with client(Nobody()) as http:
+        answer = await http.get("/streams/traffic")
+        assert (answer.status_code, answer.json()["error"]) == (503, "overloaded")
+        assert answer.headers["retry-after"]
 
 
 async def test_those_who_may_not_follow_it_are_not_told(client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -36,7 +37,12 @@ stream_statuses = st.builds(
     neighbours=st.dictionaries(nodes.map("peer-".__add__), st.none() | st.floats(0, 60_000), max_size=8),
     consumers=counts,
     publishes=st.booleans(),
-    key=st.just("") | st.from_regex(r"[A-Za-z0-9_-]{43}", fullmatch=True),
+)
+published = st.builds(
+    replace,
+    stream_statuses,
+    key=st.from_regex(r"[A-Za-z0-9_-]{43}", fullmatch=True),
+    proof=st.from_regex(r"[A-Za-z0-9_-]{86}", fullmatch=True),
 )
 statuses = st.builds(
     a_status,
@@ -47,7 +53,7 @@ statuses = st.builds(
     streams_at=st.sampled_from(["", "http://h", "https://h.example:1/under/a/proxy", "http://[::1]:8001"]),
     number=counts,
     carries=st.lists(stream_names, max_size=8).map(tuple),
-    streams=st.dictionaries(stream_names, stream_statuses, max_size=8),
+    streams=st.dictionaries(stream_names, stream_statuses | published, max_size=8),
 )
 
 
@@ -73,6 +79,7 @@ instructions = st.builds(
             st.text(max_size=40),
             st.floats(0, 1e6),
             st.text(max_size=40),
+            counts,
         ),
         max_size=8,
     ),
@@ -154,6 +161,9 @@ def changed(path, value):
         (["streams", "S"], 1, "streams.S: expected a JSON object"),
         (["streams", "S", "counter"], None, "streams.S.counter: expected"),
         (["streams", "S", "key"], "A" * 42, "streams.S.key: expected an Ed25519 public key"),
+        (["streams", "S", "key"], "A" * 43, "streams.S.proof: expected an Ed25519 signature"),
+        (["streams", "S", "proof"], "A" * 86, "streams.S.proof: expected an Ed25519 signature"),
+        (["streams", "S", "proof"], "A" * 85, "streams.S.proof: expected an Ed25519 signature"),
         (["streams", "S", "publishes"], 1, "streams.S.publishes: expected true or false"),
         (["streams", "S", "consumers"], -1, "streams.S.consumers: expected"),
         (["streams", "S", "neighbours"], ["m"], "streams.S.neighbours: expected an object"),
@@ -226,7 +236,10 @@ PLACES = [
     )
 ] + [
     ["streams", "S"],
-    *[["streams", "S", name] for name in ("epoch", "counter", "neighbours", "consumers", "publishes", "key")],
+    *[
+        ["streams", "S", name]
+        for name in ("epoch", "counter", "neighbours", "consumers", "publishes", "key", "proof")
+    ],
     ["streams", "S", "neighbours", "m"],
 ]
 

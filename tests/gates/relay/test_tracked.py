@@ -164,6 +164,173 @@ async def test_a_stream_s_trackers_are_asked_for_until_they_are_known(monkeypatc
         assert asked.count("left") == 0
 
 
+async def test_a_stream_goes_where_the_registry_says_now(monkeypatch):
+    """Its list of trackers has changed, and the one where it is may stand in it no more; links stay while others follow."""
+    monkeypatch.setattr(tracked, "_BACK_S", 0.3)
+    monkeypatch.setattr(tracked, "_STAYS_S", 0.3)
+    registered = []
+
+    async def trackers_of(_, stream):
+        return list(registered) if stream == STREAM else []
+
+    monkeypatch.setattr(TrackerTalk, "trackers_of", trackers_of)
+    async with tracker() as home, tracker() as second, tracker() as third, Overlay(home) as overlay:
+        await overlay.grow(3)
+        names = sorted(overlay.nodes)
+        neighbours = {name: set(neighbours_of(node)) for name, node in overlay.nodes.items()}
+        before = home
+        for there, listed in (
+            (second, [second, third]),
+            (third, [third, second]),
+            (second, [NOBODY, second]),
+        ):
+            registered[:] = listed
+            await until_nodes(there, names)
+            await until_nodes(before, [])
+            before = there
+        registered.clear()
+        await until_nodes(home, names)
+        await until_nodes(second, [])
+        assert {name: set(neighbours_of(node)) for name, node in overlay.nodes.items()} == neighbours
+        await overlay.nodes["n00"].ready(STREAM)
+        await overlay.nodes["n00"].publish(STREAM, items(1))
+        await until(lambda: len(overlay.sinks["n02"].ids) == 1)
+
+
+async def test_a_list_that_can_not_be_read_is_the_one_before(monkeypatch):
+    """The registry may be away; nobody changes to another overlay for that."""
+    monkeypatch.setattr(tracked, "_BACK_S", 0.1)
+    asked = []
+    async with tracker() as home, tracker() as other:
+
+        async def trackers_of(_, stream):
+            asked.append(stream)
+            if len(asked) > 1:
+                raise ProtocolError("503")
+            return [other]
+
+        monkeypatch.setattr(TrackerTalk, "trackers_of", trackers_of)
+        talk, _, _ = tracked_by(home)
+        talk.start()
+        talk.join("special")
+        await until_in(other, "special")
+        await until(lambda: len(asked) > 5)
+        assert talk._at == {"special": other}
+        await talk.close()
+
+
+async def test_a_tracker_without_a_registry_takes_back_nothing(monkeypatch):
+    """A node that goes to it, as the one with the registry is dead, stays with its streams where they are."""
+    monkeypatch.setattr(tracked, "_DEAD_S", 0.3)
+    monkeypatch.setattr(tracked, "_BACK_S", 0.3)
+    asked = []
+    async with tracker() as second, tracker() as other:
+        async with tracker() as first:
+
+            async def trackers_of(talk, _):
+                asked.append(talk.url)
+                return [other] if talk.url == first else []
+
+            monkeypatch.setattr(TrackerTalk, "trackers_of", trackers_of)
+            talk, _, _ = tracked_by(first, second)
+            talk.start()
+            talk.join("special")
+            await until_in(other, "special")
+        await until(lambda: asked.count(second) > 3)
+        assert talk._at == {"special": other}
+        await talk.close()
+
+
+async def test_who_does_not_answer_is_not_asked_about_each_stream(monkeypatch):
+    """It would take so long that nobody went back to a tracker that answers."""
+    asked = []
+
+    async def trackers_of(_, stream):
+        asked.append(stream)
+        return []
+
+    monkeypatch.setattr(TrackerTalk, "trackers_of", trackers_of)
+    talk, _, _ = tracked_by(NOBODY)
+    talk.start()
+    for number in range(20):
+        talk.join(f"s{number}")
+    await until(lambda: len(talk._orders) == 20)
+    asked.clear()
+    await talk._go_back()
+    assert not asked
+    await talk.close()
+
+
+async def test_a_tracker_of_two_urls_is_told_by_one_of_them(monkeypatch):
+    """The registry calls it otherwise than the settings do: over a second talk it would be told what the first one takes back."""
+    async with tracker(heartbeat_s=0.5) as url:
+        alias = url.replace("127.0.0.1", "localhost")
+
+        async def trackers_of(*_):
+            return [f"{alias}/"]
+
+        monkeypatch.setattr(TrackerTalk, "trackers_of", trackers_of)
+        talk, counted, told = tracked_by(url)
+        talk.start()
+        talk.join(STREAM)
+        await until(lambda: alias in talk._talks)
+        await until(lambda: len(told.told) > 3)
+        await until_nodes(url, ["a"])
+        assert talk._at == {STREAM: url}
+        assert not talk._talks[alias].running
+        assert not counted.instructions_ignored
+        # By one who is talked with by accident it is not told
+        talk._move(STREAM, alias)
+        await until(lambda: talk._at == {STREAM: url})
+        assert talk._talks[alias].answering_since is None
+        await talk.close()
+        async with httpx.AsyncClient() as http:
+            figures = (await http.get(f"{url}/metrics")).text
+        assert "triplewire_tracker_joins_total 1.0" in figures
+
+
+async def test_a_tracker_that_is_at_another_url_now_is_told_there(monkeypatch, tmp_path):
+    """It has its key with it; where it was before, it answers no more."""
+    monkeypatch.setattr(tracked, "_BACK_S", 0.3)
+    registered = []
+
+    async def trackers_of(*_):
+        return list(registered)
+
+    monkeypatch.setattr(TrackerTalk, "trackers_of", trackers_of)
+    async with tracker() as home:
+        async with tracker(data=str(tmp_path)) as first:
+            registered.append(first)
+            talk, _, _ = tracked_by(home)
+            talk.start()
+            talk.join(STREAM)
+            await until_nodes(first, ["a"])
+        async with tracker(data=str(tmp_path)) as second:
+            registered[:] = [second]
+            await until_nodes(second, ["a"])
+            assert talk.keys.same(second) == [first]
+            await talk.close()
+
+
+async def test_what_one_stream_is_told_does_not_depend_on_another_one(caplog):
+    """A failure of ours is logged, and those behind it have their instructions."""
+    talk, _, told = tracked_by("http://a")
+    fine = told.instructed
+
+    def fails(stream, *more):
+        if stream == "one":
+            raise KeyError("a bug")
+        fine(stream, *more)
+
+    told.instructed = fails
+    talk._at |= dict.fromkeys(("one", "two"), "http://a")
+    streams = {"one": StreamInstructions(1), "two": StreamInstructions(2)}
+    talk.instructed("http://a", Instructions("e", 3.0, streams), None)
+    assert [stream for stream, _, _ in told.told] == ["two"]
+    assert "a bug" in caplog.text
+    await talk.close()
+
+
 async def test_a_failure_of_ours_does_not_end_the_talk(caplog):
     """It is logged; the status is said again, and trackers are gone back to."""
     async with tracker() as url:
@@ -281,6 +448,35 @@ async def test_keys_are_asked_for_when_somebody_shows_a_new_one():
         assert sorted(asked) == sorted([NOBODY, url])
         assert jwks["keys"][0]["kid"] in talk.keys._keys
         await talk.close()
+
+
+async def test_the_keys_of_the_dead_are_not_waited_for(monkeypatch):
+    """Each time would cost as long as a request may take, and all that newcomers say waits for it."""
+    monkeypatch.setattr(tracked, "_KEYS_S", 0.0)
+    monkeypatch.setattr(tracker_talk, "_TIMEOUT_S", 1.0)
+
+    async def serve(reader, writer):
+        with suppress(ConnectionError):
+            await reader.read()  # it answers nothing
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    dead = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with tracker() as url:
+        for trackers in ((url, dead), (dead, url)):
+            talk, _, _ = tracked_by(*trackers)
+            talk.start()
+            talk.join(STREAM)
+            await until(lambda: talk._talks[url].answering_since is not None)  # noqa: B023
+            await talk.learn()
+            took_s = []
+            for _ in range(3):
+                began = time.monotonic()
+                await talk.learn()
+                took_s.append(time.monotonic() - began)
+            assert max(took_s) < 0.9, trackers
+            await talk.close()
+    server.close()
 
 
 async def test_a_tracker_that_talks_nonsense_is_one_that_does_not_answer():

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.any_json import any_json
-from support.simulated_nodes import KEY, a_status
+from support.simulated_nodes import KEY, a_status, publishes
 
 from triplewire.broker.config import Config
 from triplewire.broker.errors import Forbidden, Unauthorized
@@ -246,7 +246,7 @@ async def test_instructions_are_for_a_process_that_is_there():
 async def test_a_ticket_to_the_origin_of_a_chain():
     """As one neighbour."""
     async with served() as tracker:
-        await tracker.put(a_status("p", streams={"S": StreamStatus(publishes=True, key=KEY)}))
+        await tracker.put(a_status("p", streams=publishes("p", "S")))
         await tracker.put(a_status("q"))
         found = (
             await tracker.get(f"/nodes/q/origin?stream=S&chain={chain_name('S', 'p', decoded(KEY)).hex()}")
@@ -261,8 +261,7 @@ async def test_a_ticket_to_the_origin_of_a_chain():
 async def test_a_consumer_is_sent_on():
     """To a node's stream port, with its query but for what is meant for the tracker."""
     async with served() as tracker:
-        is_flat(await tracker.get("/consume/S/stream"), 503, "no_node")
-        assert (await tracker.get("/consume/S/stream")).headers["retry-after"] == "1"
+        is_not_now(await tracker.get("/consume/S/stream"))
         await tracker.put(a_status("a", region="eu"))
         await tracker.put(a_status("b", region="us"))
         for way in ("stream", "compressed", "priority", "long-polling"):
@@ -273,11 +272,37 @@ async def test_a_consumer_is_sent_on():
             assert answer.headers["triplewire-node"] == "b"
         answer = await tracker.http.head("/consume/S/stream?avoid=b&avoid=c&region=us")
         assert (answer.status_code, answer.headers["location"]) == (307, "http://a.example:8001/S/stream")
-        is_flat(await tracker.get("/consume/S/stream?avoid=a&avoid=b"), 503, "no_node")
+        is_not_now(await tracker.get("/consume/S/stream?avoid=a&avoid=b"))
+        assert tracker.tracker.state()["refused"] == {"no_node": 2}
         is_flat(await tracker.get("/consume/S/publish"), 404, "not_found")
         is_flat(await tracker.get("/consume/a b/stream"), 400, "bad_request")
         many = "&".join(f"avoid=n{number}" for number in range(40))
         is_flat(await tracker.get(f"/consume/S/stream?{many}"), 400, "bad_request")
+
+
+def is_not_now(answer):
+    """What a consumer of any kind comes back after: no 4xx, and no body that it would take for items."""
+    assert (answer.status_code, answer.headers["retry-after"], answer.content) == (503, "1", b"")
+
+
+async def test_a_consumer_that_asks_too_often_comes_back():
+    """Others are told that it was they."""
+    limits = replace(Config().limits, address_requests_s=1.0, address_burst=2)
+    async with served(limits=limits) as tracker:
+        await tracker.put(a_status("a"))
+        assert (await tracker.get("/consume/S/stream")).status_code == 307
+        is_not_now(await tracker.get("/consume/S/stream"))
+        is_not_now(await tracker.http.head("/consume/S/stream"))
+        is_flat(await tracker.get("/streams"), 429, "too_many_requests")
+        assert tracker.tracker.state()["refused"] == {"too_many_requests": 3}
+
+
+async def test_an_error_of_ours_is_no_item(monkeypatch):
+    """To a consumer; it comes back as well."""
+    async with served() as tracker:
+        monkeypatch.setattr(tracker.tracking.redirects, "best", lambda *_: 1 / 0)
+        answer = await tracker.get("/consume/S/stream")
+        assert (answer.status_code, answer.content) == (500, b"")
 
 
 async def test_what_overlays_look_like():
@@ -302,6 +327,42 @@ async def test_what_overlays_look_like():
         is_flat(await tracker.get("/topology/U"), 404, "not_found")
         is_flat(await tracker.get("/topology/a b"), 400, "bad_request")
         assert (await tracker.http.head("/topology/S")).status_code == 200
+
+
+async def test_while_nodes_only_tell_what_they_have_it_is_said():
+    """After a start there are no links yet, and no delays: that is not how it is."""
+    async with served(collect_s=4.0) as tracker:
+        await tracker.crowd(3)
+        one = (await tracker.get("/topology/S")).json()
+        assert one["collecting"] is True
+        assert not any(node["neighbours"] for node in one["nodes"].values())
+        figures = (await tracker.get("/latency?stream=S")).json()
+        assert (figures["collecting"], figures["pairs"]) == (True, 0)
+        tracker.clock.now += 5
+        tracker.tracking.pass_time(tracker.clock.now)
+        assert (await tracker.get("/topology/S")).json()["collecting"] is False
+        figures = (await tracker.get("/latency?stream=S")).json()
+        assert (figures["collecting"], figures["pairs"]) == (False, 6)
+
+
+async def test_a_stream_that_ends_while_its_reader_is_looked_up():
+    """Is not there, and the answer has the others."""
+    tokens = Tokens()
+    async with served(tokens) as tracker:
+        access = tokens.access
+        for path, streams in (
+            ("/streams", lambda body: [one["stream"] for one in body["streams"]]),
+            ("/topology", lambda body: list(body["streams"])),
+        ):
+            await tracker.put(a_status("a", streams={"S": StreamStatus(), "T": StreamStatus()}), "ann")
+
+            async def ends(token):
+                await tracker.put(a_status("a", streams={"T": StreamStatus()}), "ann")
+                return await access(token)
+
+            tokens.access = lambda token: ends(token) if token == "root" else access(token)
+            answer = await tracker.get(path, "root")
+            assert streams(answer.json()) == ["T"]
 
 
 async def test_a_picture_is_a_second_old_at_most():
@@ -453,14 +514,11 @@ async def test_everybody_sees_what_they_may_follow():
 
 async def test_who_may_not_publish_has_no_certificate():
     """And who may not follow is told why it is not in the stream."""
-    publishing = {name: StreamStatus(publishes=True, key=KEY) for name in ("S", "T")}
     async with served(Tokens()) as tracker:
-        said = (await tracker.put(a_status("a", streams=publishing), "bob")).json()["streams"]
+        said = (await tracker.put(a_status("a", streams=publishes("a", "S", "T")), "bob")).json()["streams"]
         assert said["S"]["certificate"] == ""
         assert "may not follow" in said["T"]["refused"]
-        said = (
-            await tracker.put(a_status("b", streams={"S": StreamStatus(publishes=True, key=KEY)}), "ann")
-        ).json()
+        said = (await tracker.put(a_status("b", streams=publishes("b", "S")), "ann")).json()
         assert said["streams"]["S"]["certificate"]
 
 

@@ -12,7 +12,6 @@ from support.authorities import World
 from support.closed_overlay import GRAPH, ISSUER, PERMISSIONS, PREFIXES, ClosedSite
 from support.running_tracker import RunningTracker
 from support.secured import SecuredBroker
-from support.simulated_nodes import KEY
 
 from triplewire.broker.rights import Scope
 
@@ -144,7 +143,7 @@ def test_any_tracker_tells_of_the_others(site):
 
 def certificate(site, client, stream, node):
     """What a node of a client is given for its chain in a stream."""
-    said = site.put(node, client, stream, key=KEY).raise_for_status().json()["streams"][stream]
+    said = site.put(node, client, stream, is_publisher=True).raise_for_status().json()["streams"][stream]
     assert said["refused"] == ""
     return said["certificate"]
 

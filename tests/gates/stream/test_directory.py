@@ -83,6 +83,30 @@ def test_rate_and_sources_are_those_of_what_is_kept(loop):
     assert told()["tw:itemsPerSecond"] == 0
 
 
+def test_only_the_newest_are_looked_at_for_sources(loop):
+    """All are for the rate, however many there are."""
+    feeds = feeds_of(loop, "events", history_items=10_000)
+    items = [item(f"e{number}", source_id="old" if number < 1000 else "new") for number in range(6000)]
+    feeds["events"].take(items, "us")
+    (told,) = catalogue(feeds, loop)["dcat:dataset"]
+    assert (told["tw:itemsKept"], told["tw:itemsPerSecond"]) == (6000, 100)
+    assert [each["dct:identifier"] for each in told["sosa:madeBySensor"]] == ["new"]
+
+
+def test_where_the_overlay_is_shown(loop):
+    """At each tracker's page, of streams that have one."""
+    feeds = feeds_of(loop, "a.b", overlay=True) | feeds_of(loop, "c")
+    trackers = ("http://t.example:8003", "https://u.example/")
+    body, _ = Directory(feeds, loop.wall, trackers).page(BASE, "", OPEN)
+    shown, other = json.loads(body)["dcat:dataset"]
+    assert shown["tw:tracker"] == [
+        {"@id": "http://t.example:8003/#a.b"},
+        {"@id": "https://u.example/#a.b"},
+    ]
+    assert "tw:tracker" not in other
+    assert all("tw:tracker" not in each for each in catalogue(feeds, loop)["dcat:dataset"])
+
+
 def test_only_what_one_may_follow_is_there(loop):
     """The rest is not mentioned."""
     feeds = feeds_of(loop, "a", "b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import threading
 import time
@@ -94,7 +95,7 @@ async def test_a_publisher_that_is_faster_is_refused():
         with pytest.raises(Overloaded, match="wait to be stored") as refused:
             await feed.publish([item("late")], "us")
         assert refused.value.status == 503
-        assert not feed.history.knows("late")
+        assert feed.history.entry("late") is None
         writes.gate.set()
         await until(lambda: not feed.behind)
         await feed.publish([item("late")], "us")
@@ -111,6 +112,56 @@ async def test_the_bound_is_within_what_is_kept():
             await feed.publish([item(f"e{number}")], "us")
         with pytest.raises(Overloaded):
             await feed.publish([item("e5")], "us")
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [{"history_items": 50}, {"history_bytes": 2_000}, {"history_bytes": 10}, {"history_s": 0.001}],
+)
+async def test_what_is_not_stored_yet_is_not_let_go_of(bounds):
+    """One body can have more than is kept, or a store take long: who was answered is stored; then the bounds count."""
+    writes = Writes()
+    writes.gate.clear()
+    feed = stored(writes, **bounds)
+    async with running(feed.run()):
+        await feed.publish([item(f"e{n}", b"<urn:a> <urn:p> %d ." % n) for n in range(500)], "us")
+        await asyncio.sleep(0.01)
+        assert len(feed.history) == 500
+        writes.gate.set()
+        await until(lambda: not feed.behind)
+    told = [int(line.split('"')[1]) for write in writes.texts for line in write.triples.splitlines()]
+    assert told == list(range(500))
+    assert (feed.stored, feed.missed) == (500, 0)
+    assert len(feed.history) <= 50
+    assert not feed.history.is_over
+
+
+async def test_what_is_held_is_bounded():
+    """By the bytes as well: while the stream is over its bounds a publisher is refused, however few items wait."""
+    writes = Writes()
+    writes.gate.clear()
+    feed = stored(writes, history_bytes=10_000)
+    large = b"<urn:a> <urn:p> <urn:%s> ." % (b"x" * 6_000)
+    async with running(feed.run()):
+        for number in range(2):
+            await feed.publish([item(f"e{number}", large)], "us")
+        with pytest.raises(Overloaded, match="2 items of events wait to be stored"):
+            await feed.publish([item("e2", large)], "us")
+        writes.gate.set()
+        await until(lambda: not feed.behind)
+        await feed.publish([item("e2", large)], "us")
+        await until(lambda: feed.stored == 3)
+
+
+async def test_what_was_let_go_of_all_the_same_is_told():
+    """By a figure; it goes on with what is there."""
+    writes = Writes()
+    feed = stored(writes, history_items=2)
+    feed.history.free_upto = lambda: math.inf
+    await feed.publish([item(f"e{n}", b"<urn:a> <urn:p> %d ." % n) for n in range(5)], "us")
+    async with running(feed.run()):
+        await until(lambda: not feed.behind)
+    assert (feed.missed, feed.stored) == (3, 2)
 
 
 async def test_a_store_that_is_busy_is_asked_again():
@@ -150,10 +201,9 @@ async def test_it_ends_with_the_stream():
 class Kept:
     """A kept stream that is stored, as the hub makes it, in a folder; it can be begun again."""
 
-    def __init__(self, folder, writes):
-        self.stream = open_stream(
-            "events", StreamConfig(keep=True), asyncio.get_running_loop(), folder=folder, silence_s=0
-        )
+    def __init__(self, folder, writes, **settings):
+        config = StreamConfig(keep=True, **settings)
+        self.stream = open_stream("events", config, asyncio.get_running_loop(), folder=folder, silence_s=0)
         last = self.stream.history.last
         self.mark = StoredMark(folder / "events.stored", f"{self.stream.source_id} {GRAPH}", last)
         self.feed = StoredFeed(self.stream, GRAPH, writes, 100, self.mark)
@@ -192,6 +242,21 @@ async def test_what_waited_is_stored_at_the_next_start(tmp_path):
         await after.stores(stored_then)
         after.die()
     assert [write.triples.count("<urn:p>") for write in writes.texts] == [1, 2]
+
+
+async def test_what_waited_over_the_bounds_is_stored_at_the_next_start(tmp_path):
+    """The history is read before it is known what waits, and lets nothing of it go."""
+    writes = Writes()
+    before = Kept(tmp_path, writes, history_items=10)
+    await before.feed.publish([item("e0", body(0))], "us")
+    await before.stores(1)
+    await before.feed.publish([item(f"e{n}", body(n)) for n in range(1, 100)], "us")
+    before.die()
+    after = Kept(tmp_path, writes, history_items=10)
+    assert after.feed.behind == 99
+    await after.stores(99)
+    assert (after.feed.missed, len(after.stream.history)) == (0, 10)
+    after.die()
 
 
 async def test_what_was_stored_and_not_marked_is_there_once(tmp_path):

@@ -70,3 +70,16 @@ async def test_a_sign_of_life_is_no_gap():
     assert got == [["e1"]]
     assert stream.history.last > 1
     assert following.behind == 0
+
+
+async def test_what_has_no_entry_is_not_missed():
+    """Signs of life have numbers, too, whether this reader saw them or not."""
+    stream = opened()
+    following = Following(stream, 0)
+    for name in ("e1", "e2"):
+        stream._send_sign_of_life()
+        stream.take([item(name)], "us")
+    batches = following.batches(100)
+    assert ids(await anext(batches)) == ["e1", "e2"]
+    assert (following.missed, stream.history.first) == (0, 2)
+    await batches.aclose()

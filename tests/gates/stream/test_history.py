@@ -6,6 +6,7 @@ import pytest
 from support.stepped import ids, item
 
 from triplewire.broker.config import StreamConfig
+from triplewire.broker.wire.gap_items import Missing, gap_item
 from triplewire.broker.wire.items import TEST_CONNECTION, command_item, encode_item
 from triplewire.gates.stream.entry import Entry
 from triplewire.gates.stream.history import History
@@ -110,8 +111,8 @@ def test_bounded_by_the_count():
     """The oldest goes; its id is unknown then."""
     history = history_of(10, history_items=4)
     assert ids(history) == ["e7", "e8", "e9", "e10"]
-    assert not history.knows("e6")
-    assert history.knows("e7")
+    assert history.entry("e6") is None
+    assert history.entry("e7")
     assert history.place("e7") == 7
     assert ids(history.after("e6")) == ids(history)
 
@@ -157,7 +158,7 @@ def test_signs_of_life_are_not_kept():
     """They have a number all the same (facts 1.2), and those that follow are found."""
     history = history_of(2)
     history.add([Entry(3, command_item(TEST_CONNECTION, "t"), 0.0), Entry(4, item("e4"), 0.0)])
-    assert not history.knows("t")
+    assert history.entry("t") is None
     assert ids(history.after("e2")) == ["e4"]
     assert ids(history.since(3)) == ["e4"]
     assert history.last == 4
@@ -219,14 +220,101 @@ def test_an_id_that_is_there_twice():
 
 
 def test_it_goes_on_where_another_ended():
-    """After a restart, or as a copy; numbers go on where nothing is kept, too."""
+    """After a restart, or as a copy, within the bounds once it is used; numbers go on where nothing is kept, too."""
     copy = History("events", StreamConfig(history_items=3))
     copy.restore([*history_of(5)], 7)
-    assert ids(copy) == ["e3", "e4", "e5"]
+    assert ids(copy.after("none")) == ids(copy) == ["e3", "e4", "e5"]
     assert copy.last == 7
     empty = History("events", StreamConfig())
     empty.restore([], 9)
     assert (empty.first, empty.last) == (10, 9)
+
+
+def test_how_many_where_nothing_is_said():
+    """More of a stream that other relays have."""
+    assert StreamConfig().kept_items == 2048
+    assert StreamConfig(overlay=True).kept_items == 32_768
+    assert StreamConfig(overlay=True, history_items=7).kept_items == 7
+    assert len(history_of(3000)) == 2048
+
+
+def test_what_is_held_stays_over_the_bounds():
+    """Of count, bytes and age, after a restart too; when it is free again it goes."""
+    clock = Clock()
+    size = len(encode_item(item("e1")))
+    for bound in ({"history_items": 2}, {"history_bytes": 2 * size}, {"history_s": 1.0}):
+        for restored in (False, True):
+            history, free = History("events", StreamConfig(**bound), clock), [1]
+            history.free_upto = lambda free=free: free[0]
+            entries = [Entry(number, item(f"e{number}"), clock.now - 10) for number in range(1, 6)]
+            history.restore(entries, 5) if restored else history.add(entries)
+            assert ids(history.after("none")) == ["e2", "e3", "e4", "e5"]
+            assert (history.gone, history.is_over) == (1, "history_s" not in bound)
+            free[0] = 5
+            assert ids(history.after("none")) == ([] if "history_s" in bound else ["e4", "e5"])
+            assert not history.is_over
+
+
+def test_the_last_that_went_is_known():
+    """A number that has no entry was a sign of life, or did not pass a filter, where nothing has gone."""
+    history = history_of(0, history_items=2)
+    history.add([Entry(3, item("e3"), 0.0), Entry(7, item("e7"), 0.0)])
+    assert history.gone == 0
+    history.add([Entry(8, item("e8"), 0.0)])
+    assert (history.gone, history.first) == (3, 7)
+
+
+def test_an_item_by_its_id():
+    """The newest, where there are two."""
+    history = history_of(5, history_items=3)
+    history.add([Entry(9, item("e4", b"other"), 0.0)])
+    found = history.entry("e4")
+    assert (found.number, found.item.body) == (9, b"other")
+    assert history.entry("e1") is None
+
+
+def test_the_newest_and_how_many_came_lately():
+    """Without a look at all."""
+    clock = Clock()
+    history = history_of(0, clock, history_items=4)
+    for number in range(1, 7):
+        history.add([Entry(number, item(f"e{number}"), clock.now)])
+        clock.now += 10.0
+    assert ids(history.newest(2)) == ["e5", "e6"]
+    assert ids(history.newest(100)) == ["e3", "e4", "e5", "e6"]
+    assert [history.count_since(clock.now - past_s) for past_s in (5, 10, 11, 25, 1000)] == [0, 0, 1, 2, 4]
+
+
+def test_another_relay_s_sign_of_life():
+    """It names the item before it, be that what it may; a marker may not be there."""
+    there, here = history_of(3), history_of(3)
+    there.add([Entry(4, gap_item(Missing("ab", "", 1, 2), "s"), 0.0)])
+    sign = there.sign_id()
+    assert sign != there.sign_id()
+    assert (there.place(sign), here.place(sign)) == (3, 3)
+    here.add([Entry(4, item("alive:e9:x"), 0.0), Entry(5, item("e5"), 0.0)])
+    assert ids(here.after(sign)) == ["alive:e9:x", "e5"]
+    assert here.covered_s(sign, 5.0) == 0.0, "it is known"
+    there.add([Entry(5, item("alive:e9:x"), 0.0)])
+    assert ids(here.after(there.sign_id())) == ["e5"]
+    assert here.place(history_of(0).sign_id()) is here.place("alive:e3") is here.place("alive:") is None
+
+
+def test_who_was_away_for_a_while_is_given_nothing_older():
+    """Where its item is not known, as by a relay that has old ones; an overlap comes on top, and what is known counts."""
+    clock = Clock()
+    history = history_of(0, clock)
+    for number in range(1, 6):
+        history.add([Entry(number, item(f"e{number}"), clock.now)])
+        clock.now += 10.0
+    assert ids(history.replay("x", away_s=20.0)) == ["e4", "e5"]
+    assert ids(history.replay("x", away_s=20.0, overlap_s=10.0)) == ["e3", "e4", "e5"]
+    assert ids(history.replay("x", 1, away_s=20.0)) == ["e5"]
+    assert ids(history.replay("x", away_s=20.0, upto=4)) == ["e4"]
+    assert ids(history.replay("x", away_s=1e9)) == ["e1", "e2", "e3", "e4", "e5"]
+    assert ids(history.replay("x", away_s=9.0)) == []
+    assert ids(history.replay("e2", away_s=9.0)) == ["e3", "e4", "e5"]
+    assert ids(history.replay(None, 3, away_s=9.0)) == ["e3", "e4", "e5"]
 
 
 def test_what_has_gone_is_let_go_of():

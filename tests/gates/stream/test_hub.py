@@ -257,6 +257,48 @@ async def test_a_stream_that_others_have_as_well(carried, broker):
     assert "carried" not in hub.health()["of"]["alone"]
 
 
+@pytest.mark.parametrize("endpoint", ["", "http://127.0.0.1:9"])
+async def test_what_a_remote_store_may_miss_is_said(broker, endpoint, caplog):
+    """There is no place where the stream could keep how far it was."""
+    config = Config(
+        relay=RelayConfig(trackers=("http://127.0.0.1:9",)),
+        store=StoreConfig(query_endpoint=endpoint, update_endpoint=endpoint),
+        streams={"news": StreamConfig(overlay=True, store_graph="urn:g"), "more": StreamConfig(overlay=True)},
+    )
+    hub = Hub(config, broker.scheduler, broker.scheduler)
+    hub.open(FakeCarrier())
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text.partition(":")[0] for text in warned] == (["! news"] if endpoint else [])
+    await hub.close()
+
+
+async def test_a_stream_that_has_lost_the_others_gives_no_sign_of_life(carried):
+    """One that has no others does."""
+    hub, carrier = carried
+    carrier.there = False
+    streams = {name: held.stream for name, held in hub._held.items()}
+    assert {name: stream.is_there() for name, stream in streams.items()} == {
+        "news": False,
+        "more": False,
+        "alone": True,
+    }
+    carrier.there = True
+    assert streams["news"].is_there()
+    assert streams["more"].is_there()
+
+
+async def test_what_is_wrong_with_items_is_told(hub_of, tmp_path):
+    """What differs from what has its id, what the store never saw, and a history that can't be written."""
+    hub = hub_of(data=tmp_path, events=StreamConfig(keep=True, store_graph="urn:g"), more=StreamConfig())
+    await hub.feeds["events"].publish([item("e1"), item("e1", b"")], "us")
+    told = hub.health()
+    assert (told["conflicts"], told["store_missed"], told["not_kept"]) == (1, 0, 0)
+    assert (told["of"]["events"]["store_missed"], "not_kept" in told["of"]["events"]) == (0, False)
+    hub._held["events"].stream.history._trouble = "the disk is full"
+    told = hub.health()
+    assert (told["not_kept"], told["of"]["events"]["not_kept"]) == (1, "the disk is full")
+
+
 async def test_what_is_made_of_a_stream_follows_it(carried):
     """As long as it is there."""
     hub, carrier = carried
@@ -270,6 +312,31 @@ async def test_what_is_made_of_a_stream_follows_it(carried):
     assert "late" in carrier.sinks
     await hub.remove("late")
     assert carrier.dropped == ["late"]
+
+
+async def test_a_name_is_free_when_its_stream_has_ended(carried):
+    """Not while the others are still told of it: one that is made anew meanwhile would not be carried."""
+    hub, carrier = carried
+    may_drop, drop = asyncio.Event(), carrier.drop
+
+    async def slow(stream):
+        await may_drop.wait()
+        await drop(stream)
+
+    carrier.drop = slow
+    removing = asyncio.create_task(hub.remove("news"))
+    await until(lambda: "news" not in hub.feeds)
+    with pytest.raises(RequestError, match="already"):
+        hub.add("news", StreamConfig(overlay=True))
+    with pytest.raises(NotFound):
+        await hub.remove("news")
+    with pytest.raises(MalformedRequest, match="there is no stream"):
+        hub.add("both", StreamConfig(kind="join", of=("news", "alone")))
+    may_drop.set()
+    await removing
+    assert carrier.dropped == ["news"]
+    hub.add("news", StreamConfig(overlay=True))
+    assert "news" in hub.feeds
 
 
 async def test_a_hub_that_leaves_the_others_goes_on_alone(carried):

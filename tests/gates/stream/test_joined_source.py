@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import sys
+import time
 import types
 
 import pytest
@@ -11,8 +14,11 @@ from support.stepped import item
 from support.streams import kept, opened, running, until
 
 from triplewire.broker.config import LimitsConfig, StreamConfig
-from triplewire.broker.errors import ConfigError, Overloaded
+from triplewire.broker.errors import ConfigError, Overloaded, StoreError
+from triplewire.broker.wire.gap_items import ANY_CHAIN, Missing, gap_item, missing_of
+from triplewire.gates.stream import history_file, joined_source
 from triplewire.gates.stream.joined_source import JoinedSource, passing_of, published
+from triplewire.gates.stream.stream import open_stream
 
 LIMITS = LimitsConfig()
 
@@ -129,14 +135,32 @@ def test_the_same_said_twice_is_no_mistake():
     assert passing(only=("source=a", "source=a")).passes(item("e", source_id="a"))
 
 
-async def test_what_is_let_go_of_is_counted():
-    """Where a source is faster than its reader, for longer than it keeps."""
+async def test_what_is_let_go_of_is_told():
+    """Where a source is faster than its reader, for longer than it keeps: counted, and by a marker with the times."""
     one, joined = opened("a", history_items=2), opened("b")
-    source = JoinedSource(joined, [one], passing())
-    one.take([item(f"e{number}") for number in range(5)], "us")
+    source = JoinedSource(joined, [one], passing(only=("event-type=none", "source=src-1")))
+    before = time.time()
+    one.take([item(f"e{number}", event_type="none") for number in range(5)], "us")
     async with running(source.run()):
-        await until(lambda: len(joined.history) == 2)
-    assert (kept(joined), source.missed) == (["e3", "e4"], 3)
+        await until(lambda: len(joined.history) == 3)
+        one.take([item("e5", event_type="none")], "us")
+        await until(lambda: len(joined.history) == 4)
+    marker, *others = (entry.item for entry in joined.history)
+    assert ([each.event_id for each in others], source.missed) == (["e3", "e4", "e5"], 3)
+    missing = missing_of(marker)
+    assert missing.chain == ANY_CHAIN
+    assert missing.first <= before <= time.time() <= missing.last + 1
+    assert marker.source_id == joined.source_id
+
+
+async def test_a_marker_of_a_gap_passes():
+    """What is missing might have passed."""
+    news, some = opened("a"), opened("b")
+    marker = gap_item(Missing("ab", "them", 1, 2), news.source_id)
+    async with running(JoinedSource(some, [news], passing(only=("source=other",))).run()):
+        news.take([item("e1"), marker, item("e2", source_id="other")], "us")
+        await until(lambda: "e2" in kept(some))
+    assert kept(some) == [marker.event_id, "e2"]
 
 
 async def test_it_ends_when_its_streams_have():
@@ -166,3 +190,37 @@ async def test_a_stream_that_is_behind_is_waited_for():
     finished = item("e2", b"Stream-Finished", syntax="ztreamy-command")
     await asyncio.wait_for(published(Behind(), [item("e1"), finished, item("e3")], "us"), 5)
     assert kept(into) == ["e1", "e3"]
+
+
+async def test_a_disk_that_is_full_is_waited_for(tmp_path, monkeypatch, caplog):
+    """Nothing is left out of a kept stream, and one line of the log says so."""
+    monkeypatch.setattr(joined_source, "_AGAIN_KEEPING_S", 0.001)
+    write, left = os.write, [20]
+
+    def full(fd, data):
+        left[0] -= 1
+        if left[0] > 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(fd, data)
+
+    config = StreamConfig(keep=True)
+    into = open_stream("events", config, asyncio.get_running_loop(), folder=tmp_path, silence_s=0.0)
+    monkeypatch.setattr(history_file.os, "write", full)
+    await asyncio.wait_for(published(into, [item("e1"), item("e2")], "us"), 5)
+    assert (kept(into), into.counts.taken, left) == (["e1", "e2"], 2, [0])
+    assert caplog.text.count("waits to take items of us") == 1
+    into.close()
+
+
+async def test_who_waits_for_a_disk_ends_with_the_stream(tmp_path, monkeypatch):
+    """Whatever becomes of what waits."""
+    monkeypatch.setattr(joined_source, "_AGAIN_KEEPING_S", 0.001)
+    config = StreamConfig(keep=True)
+    into = open_stream("events", config, asyncio.get_running_loop(), folder=tmp_path, silence_s=0.0)
+    monkeypatch.setattr(into.history, "_failed", StoreError("the disk failed"))
+    waiting = asyncio.create_task(published(into, [item("e1")], "us"))
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    into.close()
+    await asyncio.wait_for(waiting, 5)
+    assert kept(into) == []

@@ -87,22 +87,74 @@ async def _ids(consumer, count, *, lines=False):
 
 
 @on_uvloop
-async def test_what_is_not_kept_any_more_is_a_gap():
-    """The consumer sees it by the ids; what is kept, and what comes, it gets."""
+async def test_who_was_left_out_for_too_long_is_sent_away():
+    """Before the hole, in order: it comes back, and gets what is kept, and what comes."""
     async with serving({"history_items": 5}, gate={"unread_bytes": 100_000}) as port:
         consumer = await slow(port, "/events/stream")
         await fill(port, range(200))
         consumer.reader._transport.resume_reading()
-        ids = [int(event_id) for event_id in await _until_last(consumer, "199")]
-        assert ids == sorted(set(ids))
-        assert ids[-5:] == [195, 196, 197, 198, 199]
-        assert len(ids) < 200
+        ids = await _ids_to_the_end(consumer)
+        assert ids == list(range(len(ids)))
+        assert 0 < len(ids) < 195
+        assert port.server.skipped == 1
+        again = await port.follow(f"/events/stream?last-seen={ids[-1]}")
+        assert await again.ids(5) == ["195", "196", "197", "198", "199"]
+        await port.publish("live")
+        assert await again.ids(1) == ["live"]
 
 
-async def _until_last(consumer, last):
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("/events/stream", "X: y"),
+        ("/events/compressed", "X: y"),
+        ("/events/priority", "X: y"),
+    ],
+)
+@on_uvloop
+async def test_who_asks_for_what_goes_meanwhile_is_sent_away(path, header):
+    """It has not too much unread: its response ends in order before the hole, and it comes back with what it saw last."""
+    async with serving({"history_items": 60, "history_bytes": 1 << 30, "level": 1}) as port:
+        rng = random.Random(1)
+
+        async def publish(number):
+            await port.publish(number, body=rng.randbytes(200_000).hex().encode())
+            await until(lambda: port.stream.sent == port.stream.history.last)
+
+        for number in range(60):
+            await publish(number)
+        consumer = await slow(port, f"{path}?last-seen=none", header)
+        for number in range(60, 130):
+            await publish(number)
+        consumer.reader._transport.resume_reading()
+        got = await _ids_to_the_end(consumer)
+        assert got == list(range(len(got)))
+        assert 0 < len(got) < 60
+        await until(lambda: not port.server.consumers)
+        again = await port.follow(f"{path}?last-seen={got[-1]}", header)
+        assert await again.ids(60) == [str(number) for number in range(70, 130)]
+
+
+@on_uvloop
+async def test_an_item_that_is_not_kept_at_all_is_no_hole():
+    """It leaves with its batch; who comes before that is given it then."""
+    settings = {"history_bytes": 1_000, "window_s": 0.2, "window_most_s": 0.2}
+    async with serving(settings) as port:
+        await port.publish("e1")
+        await until(lambda: port.stream.sent == 1)
+        await port.publish("large", body=b"x" * 2_000)
+        consumer = await port.follow("/events/stream?last-seen=e1")
+        assert await consumer.ids(1) == ["large"]
+        await port.publish("e3")
+        assert await consumer.ids(1) == ["e3"]
+
+
+async def _ids_to_the_end(consumer):
+    """Of all items of a response that ends in order, as numbers."""
     found = []
-    while not found or found[-1] != last:
-        found += await consumer.ids(1)
+    while items := consumer._items.feed(await consumer.text()):
+        found += [int(each.event_id) for each in items]
+    assert await consumer.reader.read() == b""
     return found
 
 

@@ -78,6 +78,23 @@ async def test_each_token_is_judged_once_when_something_has_changed():
     assert judge.asked == 5
 
 
+async def test_who_goes_while_tokens_are_judged_is_not_ended():
+    """Nobody would hear of it."""
+    lapses, judge = Lapses(Judge()), Judge()
+    gone, there = Follower(), Follower()
+
+    class Leaving(Judge):
+        async def access(self, token):
+            lapses.drop(gone)
+            return await judge.access(token)
+
+    lapses = Lapses(Leaving())
+    for follower in (gone, there):
+        lapses.hold(follower, "revoked", Access("x"), "e")
+    await lapses.judge_again()
+    assert [each.ended for each in (gone, there)] == [0, 1]
+
+
 async def test_over_the_wire():
     """The response ends as it should, and the next request is refused."""
     judge = Judge(short=Access("ann", expires=time.time() + 0.5), long=Access("bob"))

@@ -116,6 +116,22 @@ async def test_an_unknown_item_is_the_whole_history():
         assert await consumer.ids(7) == ["-1", "0", "1", "2", "3", "4", "5"]
 
 
+@pytest.mark.parametrize("access", ["stream", "compressed", "priority"])
+async def test_an_unknown_item_that_was_had_lately(access):
+    """What was taken since then, and in the overlap before: a relay may have old items that the consumer never saw."""
+    async with serving() as port:
+        await published(port)
+        history = port.stream.history
+        clock = history._clock
+        history._clock = lambda: clock() + 30.0  # seconds after the first items
+        consumer = await port.follow(f"/events/{access}?last-seen=none&overlap=1.5&away=8")
+        assert OVERLAP not in consumer.headers, "who comes is to take it that something may be missing"
+        assert await consumer.ids(3) == ["3", "4", "5"]
+        poll = await port.request("GET", "/events/long-polling?last-seen=none&away=8.6")
+        found = ItemReader(FOLLOWED).feed(await poll.body())
+        assert [each.event_id for each in found] == ["5"]
+
+
 async def test_through_workers():
     """Their copies know when items were taken."""
     async with working(2) as port:

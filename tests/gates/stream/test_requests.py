@@ -47,7 +47,7 @@ def test_other_paths_are_not_there(path):
 )
 def test_the_past(query, last_seen, limit):
     """As facts 1.4 have it: empty is absent."""
-    assert request(query=query).past() == (last_seen, limit, None)
+    assert request(query=query).past() == (last_seen, limit, None, None)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,23 @@ def test_the_past(query, last_seen, limit):
 )
 def test_an_overlap_is_seconds(overlap, seconds):
     """A minute at most; empty is absent."""
-    assert request(query=f"last-seen=x&overlap={overlap}").past() == ("x", None, seconds)
+    assert request(query=f"last-seen=x&overlap={overlap}").past() == ("x", None, seconds, None)
 
 
-@pytest.mark.parametrize("overlap", ["-1", "x", "nan", "inf", "1e3", "1.", ".5", "٣", "1,5", "9" * 10])
-def test_an_overlap_that_is_no_number_is_told(overlap):
+@pytest.mark.parametrize(
+    ("away", "seconds"), [("", None), ("0", 0.0), ("2.5", 2.5), ("86400", 86400.0), ("9" * 9, 999_999_999.0)]
+)
+def test_how_long_it_was_away_is_seconds(away, seconds):
+    """However many; empty is absent."""
+    assert request(query=f"last-seen=x&away={away}").past() == ("x", None, None, seconds)
+
+
+@pytest.mark.parametrize("name", ["overlap", "away"])
+@pytest.mark.parametrize("seconds", ["-1", "x", "nan", "inf", "1e3", "1.", ".5", "٣", "1,5", "9" * 10])
+def test_what_is_no_number_of_seconds_is_told(name, seconds):
     """Rather than items lost."""
-    with pytest.raises(MalformedRequest, match="overlap must be a number of seconds"):
-        request(query=f"overlap={overlap}").past()
+    with pytest.raises(MalformedRequest, match=f"{name} must be a number of seconds"):
+        request(query=f"{name}={seconds}").past()
 
 
 def test_a_browser_s_own_header_is_newer_than_its_url():
@@ -80,7 +89,7 @@ def test_a_limit_that_is_no_number_is_404(limit):
 
 def test_what_is_not_of_the_protocol_is_for_filters():
     """In their order, repeated ones too."""
-    asked = request(query="source=a&last-seen=1&overlap=5&source=b&non-blocking=1&event-type=T")
+    asked = request(query="source=a&last-seen=1&overlap=5&away=9&source=b&non-blocking=1&event-type=T")
     assert asked.conditions() == (("source", "a"), ("source", "b"), ("event-type", "T"))
     assert asked.non_blocking
     assert not request(query="non-blocking=0").non_blocking

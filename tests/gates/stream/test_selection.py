@@ -11,6 +11,7 @@ from support.stepped import Reader, SteppedLoop, ids, item, stream_of
 
 from triplewire.broker.config import LimitsConfig, StreamGateConfig
 from triplewire.broker.errors import MalformedRequest, Overloaded
+from triplewire.broker.wire.gap_items import Missing, gap_item
 from triplewire.gates.stream import filters, looked, selection
 from triplewire.gates.stream.feed import join, join_now
 from triplewire.gates.stream.selection import LINGER_S, Selections
@@ -145,6 +146,60 @@ def test_a_sign_of_life_passes(loop):
     loop.advance(11.0)
     (entry,) = reader.batches[0].entries
     assert entry.item.command == "Test-Connection"
+
+
+def test_a_sign_of_life_where_nothing_passes(loop):
+    """Once the stream's own time is over, as others come; it is the stream's number, and a place to go on from."""
+    stream = stream_of(loop, silence_s=10.0, window_most_s=0.0)
+    chosen = selections_of(loop).of(stream, ALARM)
+    reader = Reader(chosen, loop)
+    for number in range(1, 8):
+        loop.advance(3)
+        stream.take([item(f"e{number}")], "us")
+        loop.settle()
+    (batch,) = reader.batches
+    assert reader.now == [batch]
+    (sign,) = batch.entries
+    assert (sign.item.command, sign.number) == ("Test-Connection", 4)
+    stream.take([alarm("e8")], "us")
+    loop.settle()
+    assert [ids(each) for each in reader.batches[1:]] == [["e8"]]
+    assert ids(join(chosen, sign.item.event_id, None)[0]) == ["e8"]
+    for number in range(9, 12):
+        loop.advance(3)
+        stream.take([item(f"e{number}")], "us")
+        loop.settle()
+    assert len(reader.batches) == 2, "something has passed since"
+
+
+def test_a_sign_of_life_is_not_made_for_nobody(loop):
+    """The first who comes after a while has it with the next batch."""
+    stream = stream_of(loop, silence_s=10.0, window_most_s=0.0)
+    chosen = selections_of(loop).of(stream, ALARM)
+    stream.listen(lambda _: None)
+    for number in range(10):
+        loop.advance(3)
+        stream.take([item(f"e{number}")], "us")
+        loop.settle()
+    assert chosen.history.last == 0
+    reader = Reader(chosen, loop)
+    stream.take([item("e10")], "us")
+    loop.settle()
+    assert [entry.item.command for batch in reader.batches for entry in batch.entries] == ["Test-Connection"]
+
+
+def test_a_marker_of_a_gap_passes(loop):
+    """What is missing might have; also of what is kept already."""
+    stream = stream_of(loop)
+    markers = [gap_item(Missing("ab", "", first, first), "s") for first in (1, 2)]
+    stream.take([item("e1"), markers[0]], "us")
+    chosen = selections_of(loop).of(stream, ALARM)
+    assert ids(chosen.history) == [markers[0].event_id]
+    reader = Reader(chosen, loop)
+    stream.take([item("e2"), markers[1]], "us")
+    loop.settle()
+    assert reader.heard_now == [markers[1].event_id]
+    assert reader.heard == [marker.event_id for marker in markers]
 
 
 def test_it_is_let_go_of_after_the_last(loop):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from websockets.asyncio.client import connect
 
 from triplewire.broker.config import Config, StreamConfig, StreamGateConfig
 from triplewire.broker.overlay_config import RelayConfig
+from triplewire.broker.wire.items import TEST_CONNECTION
 from triplewire.gates.stream.selection import Selections
 from triplewire.gates.stream.stream import silence_of
 
@@ -51,14 +54,31 @@ async def test_workers_promise_the_same():
     """They pass on what the main process sends."""
     async with working(1) as port:
         assert (await port.follow("/events/stream")).headers[PROMISE] == "301"
+        assert (await port.follow("/events/stream?source=a")).headers[PROMISE] == "602"
 
 
 async def test_what_passes_a_filter_may_never_come():
-    """As long as others come there is no sign of life, so none is promised."""
+    """A sign of life does, after twice as long."""
     async with serving() as port:
         port.server._select = Selections(port.server.config, Config().limits).of
-        assert PROMISE not in (await port.request("GET", "/events/stream?source=a")).headers
-        assert PROMISE in (await port.request("GET", "/events/stream")).headers
+        for access in ("stream", "compressed", "priority"):
+            assert (await port.follow(f"/events/{access}?source=a")).headers[PROMISE] == "602"
+        assert (await port.request("GET", "/events/stream")).headers[PROMISE] == "301"
+
+
+async def test_it_comes_to_who_has_a_filter():
+    """While others come all the time: with the batches, and at once."""
+    async with serving({"window_most_s": 0.0}) as port:
+        port.stream._silence_s = 0.05
+        port.server._select = Selections(port.server.config, Config().limits).of
+        consumers = [await port.follow(f"/events/{access}?source=a") for access in ("stream", "priority")]
+        reading = asyncio.gather(*(consumer.items(1) for consumer in consumers))
+        while not reading.done():
+            await port.publish(port.stream.history.last)
+            await asyncio.sleep(0.005)
+        signs = [sign for (sign,) in await reading]
+        assert [sign.command for sign in signs] == [TEST_CONNECTION] * 2
+        assert signs[0].event_id == signs[1].event_id
 
 
 async def test_a_long_poll_promises_nothing():
@@ -85,24 +105,34 @@ def eighths(most_s):
     silence_s=eighths(20),
     least_s=st.sampled_from([0.0, 0.5, 3.0, 30.0]),
     most_s=st.sampled_from([0.0, 1.0, 40.0]),
-    waits=st.lists(eighths(40), max_size=12),
+    waits=st.lists(st.tuples(eighths(40), st.booleans()), max_size=12),
+    is_filtered=st.booleans(),
 )
-def test_it_is_kept(silence_s, least_s, most_s, waits):
-    """Whenever items come, and however long they wait for each other: for those who hear at once, and the others."""
+def test_it_is_kept(silence_s, least_s, most_s, waits, is_filtered):
+    """Whenever items come, and however long they wait for each other: for those who hear at once, and the others.
+
+    What passes a filter comes in order all the same.
+    """
     loop = SteppedLoop()
     stream = stream_of(loop, silence_s=silence_s, window_s=least_s, window_most_s=most_s)
-    heard, heard_now = [loop.time()], [loop.time()]
-    stream.listen(lambda _: heard.append(loop.time()))
-    stream.listen_now(lambda _: heard_now.append(loop.time()))
-    for number, wait_s in enumerate(waits):
+    selections = Selections(StreamGateConfig(), Config().limits, loop.time)
+    feed = selections.of(stream, [("event-type", "a")]) if is_filtered else stream
+    heard, heard_now = [(loop.time(), 0)], [(loop.time(), 0)]
+    feed.listen(lambda batch: heard.append((loop.time(), batch.last)))
+    feed.listen_now(lambda batch: heard_now.append((loop.time(), batch.last)))
+    for number, (wait_s, passes) in enumerate(waits):
         loop.advance(wait_s)
-        stream.take([item(f"e{number}")], "us")
+        stream.take([item(f"e{number}", event_type="a" if passes else "b")], "us")
         loop.settle()
-    loop.advance(4 * stream.sign_of_life_s)
-    for moments in (heard, heard_now):
-        assert len(moments) >= 4
+    loop.advance(4 * feed.sign_of_life_s)
+    for those in (heard, heard_now):
+        assert len(those) >= 4
+        moments = [moment for moment, _ in those]
         apart = [later - earlier for earlier, later in zip(moments, [*moments[1:], loop.time()], strict=True)]
-        assert max(apart) <= stream.sign_of_life_s + 1e-6
+        assert max(apart) <= feed.sign_of_life_s + 1e-6
+        numbers = [last for _, last in those]
+        assert numbers == sorted(set(numbers))
+    assert feed.sign_of_life_s == stream.sign_of_life_s * (2 if is_filtered else 1)
 
 
 @pytest.mark.parametrize(

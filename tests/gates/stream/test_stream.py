@@ -152,7 +152,7 @@ def test_the_publisher_is_answered_before_anybody_is_sent_anything(loop):
     reader = Reader(stream, loop)
     receipt = asyncio.run(stream.publish([item("e1")], "us"))
     assert receipt == (1, 0, 0, 1)
-    assert stream.history.knows("e1")
+    assert stream.history.entry("e1")
     assert reader.batches == reader.now == []
     loop.settle()
     assert reader.heard == reader.heard_now == ["e1"]
@@ -203,7 +203,7 @@ def test_commands_that_publishers_may_send(loop, name):
     stream.take([command_item(name, "c1", "src-1")], "us")
     loop.settle()
     assert reader.heard == ["c1"]
-    assert stream.history.knows("c1") == (name != TEST_CONNECTION)
+    assert (stream.history.entry("c1") is None) == (name == TEST_CONNECTION)
 
 
 def test_no_publisher_ends_a_stream(loop):
@@ -251,6 +251,54 @@ def test_a_sign_of_life_after_silence(loop):
     stream.take([item("e2")], "us")
     loop.settle()
     assert reader.batches[-1].first == 4
+
+
+def test_a_sign_of_life_names_the_item_before_it(loop):
+    """Where a client that saw it last goes on from at another relay, which does not know it."""
+    stream, other = stream_of(loop, silence_s=60.0), stream_of(loop)
+    reader = Reader(stream, loop)
+    for each in (stream, other):
+        each.take([item("e1"), item("e2")], "us")
+    loop.advance(61)
+    other.take([item("e3")], "us")
+    (sign,) = reader.batches[-1].entries
+    assert sign.item.event_id.startswith("alive:")
+    assert ids(other.history.after(sign.item.event_id)) == ["e3"]
+    assert ids(stream.history.after(sign.item.event_id)) == []
+
+
+def test_who_has_lost_the_others_gives_no_sign_of_life(loop):
+    """So who follows goes to one that has them; once they are back, so is the sign, soon."""
+    stream = stream_of(loop, silence_s=60.0)
+    there = True
+    stream.is_there = lambda: there
+    reader = Reader(stream, loop)
+    loop.advance(61)
+    assert len(reader.batches) == len(reader.now) == 1
+    there = False
+    loop.advance(600)
+    assert len(reader.batches) == len(reader.now) == 1
+    assert stream.sign_of_life_s == 61, "whoever comes is promised one, and finds out"
+    there = True
+    loop.advance(1)
+    assert len(reader.batches) == len(reader.now) == 2
+    loop.advance(59)
+    assert len(reader.batches) == 2
+
+
+def test_another_item_of_an_id_that_is_there_is_told(loop, caplog):
+    """It is not taken, whoever has the id first; a figure counts each, and the log has a line a minute."""
+    stream = stream_of(loop)
+    assert stream.take([item("e1"), item("e1"), item("e1", b"<x> <y> <z> .")], "us") == (1, 2, 0, 1)
+    for _ in range(3):
+        assert stream.take([item("e1"), item("e1", b"<x> <y> <z> .")], "them") == (0, 2, 0, 0)
+    assert (stream.counts.duplicates, stream.counts.conflicts) == (8, 4)
+    assert [record.getMessage() for record in caplog.records] == [
+        "! events has another item of the id e1, now sent by us"
+    ]
+    loop.advance(60)
+    stream.take([item("e1", b"")], "them")
+    assert len(caplog.records) == 2
 
 
 def test_no_sign_of_life_where_nobody_listens_or_none_is_wanted(loop):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -22,13 +23,13 @@ from .serving import Port, item, until
 
 
 @asynccontextmanager
-async def working(count=2, *, stream=None, authority=None, gate=None, limits=None):
+async def working(count=2, *, stream=None, authority=None, gate=None, limits=None, **more):
     """So many workers, and the stream `events` here; `port.server` are the workers."""
     loop = asyncio.get_running_loop()
     events = open_stream("events", StreamConfig(**(stream or {})), loop)
     feeds = {"events": events}
     config = StreamGateConfig(**({"port": 0, "workers": count} | (gate or {})))
-    workers = Workers(feeds, authority or Nobody(), LimitsConfig(**(limits or {})), config, "WARNING")
+    workers = Workers(feeds, authority or Nobody(), LimitsConfig(**(limits or {})), config, "WARNING", **more)
     port = Port(workers, events, (await workers.start())[0])
     port.feeds = feeds
     try:
@@ -56,6 +57,15 @@ async def test_all_workers_tell_all_items():
                 expected = ["before", *expected]
             assert await consumer.ids(len(expected)) == expected
             assert consumer.nothing_more()
+
+
+async def test_the_directory_knows_the_trackers():
+    """As the broker's own."""
+    trackers = ["http://t.example:8003"]
+    async with working(1, stream={"overlay": True}, trackers=trackers) as port:
+        client = await port.request("GET", "/streams", "Accept: application/ld+json")
+        (told,) = json.loads(await client.body())["dcat:dataset"]
+        assert told["tw:tracker"] == [{"@id": "http://t.example:8003/#events"}]
 
 
 async def test_a_feed_hears_how_many_follow_it_anywhere():

@@ -1,0 +1,170 @@
+"""Where it goes on, and when items may be missing."""
+
+import pytest
+from support.followed_by_hand import (
+    EARLIER,
+    KNOWN,
+    OK,
+    ONE,
+    TRACKER,
+    TWO,
+    followed_for,
+    following,
+    sent_to,
+    tracked,
+    wire,
+)
+
+from triplewire.broker.errors import ConnectionLost
+from triplewire.clients.flows import Reply, Wait
+from triplewire.clients.streams.following import Gap, Told
+from triplewire.clients.streams.last_seen import LastSeen, LastSeenFile
+from triplewire.clients.streams.settings import StreamSettings
+
+
+def test_at_another_relay_it_begins_earlier(item):
+    """Behind an item that all have by now, and the overlap before that; the one that failed is avoided."""
+    follower, clock = tracked(settings=StreamSettings(overlap_s=7.5))
+    flow = follower.flow()
+    followed_for(60, flow, clock, item, node="r1")
+    assert isinstance(flow.throw(ConnectionLost("broken")), Wait)
+
+    asked = (("last-seen", "e58"), ("overlap", "7.5"), ("away", "2"))
+    step = next(flow)
+    assert (step.url, step.params) == (TRACKER, (*asked, ("avoid", "r1")))
+    query = "last-seen=e58&overlap=7.5&away=2&avoid=r1&source=a"
+    step = flow.send(sent_to(f"{TWO}?{query}"))
+    assert (step.url, step.params) == (f"{TWO}?source=a", asked)
+    flow.send(KNOWN)
+    assert flow.send(wire(item(57), item(70), item(58), item(60), item(61))) == (item(70), item(61))
+
+
+def test_a_relay_that_has_begun_anew_has_another_order_too(item):
+    """So it begins earlier there as well, where a tracker sent it."""
+    follower, clock = tracked()
+    flow = follower.flow()
+    followed_for(60, flow, clock, item)
+    flow.send(b""), next(flow)
+    assert flow.send(sent_to(ONE)).params == EARLIER
+
+
+def test_a_stream_at_one_server_has_one_order(item):
+    """Nothing is different there."""
+    flow = following().flow()
+    next(flow), flow.send(OK), flow.send(wire(item(1), item(2))), flow.send(None)
+    flow.send(b"")
+    assert next(flow).params == (("last-seen", "e1"),)
+
+
+def test_no_gap_where_the_server_has_the_item(item):
+    """Whatever comes first: it stands there in another order."""
+    gaps = []
+    follower, clock = tracked(told=Told(on_gap=gaps.append))
+    flow = follower.flow()
+    followed_for(60, flow, clock, item)
+    flow.send(b""), next(flow), flow.send(sent_to(TWO)), flow.send(KNOWN)
+    assert flow.send(wire(item(70), item(60), item(61))) == (item(70), item(61))
+    assert gaps == []
+
+
+def test_a_gap_where_the_server_has_not_got_the_item(item):
+    """Nor another that we had first: it is not known what was between."""
+    gaps = []
+    follower, clock = tracked(told=Told(on_gap=gaps.append))
+    flow = follower.flow()
+    followed_for(60, flow, clock, item)
+    flow.send(b""), next(flow), flow.send(sent_to(TWO)), flow.send(OK)
+    assert flow.send(wire(item(70), item(71))) == (item(70), item(71))
+    assert [(gap.last_seen, gap.first, gap.missing) for gap in gaps] == [("e60", item(70), None)]
+
+    flow.send(None), flow.send(b""), next(flow), flow.send(sent_to(ONE)), flow.send(OK)
+    assert flow.send(wire(item(71), item(72))) == (item(72),)
+    assert len(gaps) == 1
+
+
+def test_the_relay_is_kept_with_the_state(item, tmp_path):
+    """So that a process that goes on at another one begins earlier; at the same one it does not."""
+    state = LastSeenFile(tmp_path / "seen")
+    follower, clock = tracked(state=state)
+    followed_for(3, follower.flow(), clock, item)
+    assert state.read() == LastSeen("e3", "e2", ONE, 1_000_001_003.0)
+
+    clock.now += 500.5
+    flow = tracked(state=state, clock=clock)[0].flow()
+    next(flow)
+    assert flow.send(sent_to(ONE)).params == (("last-seen", "e2"),)
+    flow = tracked(state=state, clock=clock)[0].flow()
+    next(flow)
+    assert flow.send(sent_to(TWO)).params == (("last-seen", "e2"), ("overlap", "10"), ("away", "501"))
+
+
+@pytest.mark.parametrize("at", [None, 1e12, float("nan"), float("inf"), float("-inf")])
+def test_where_nobody_knows_when_it_was_had_nothing_is_said_of_it(item, tmp_path, at):
+    """Neither by the process that went on from there, while all may be as old, nor by one after it."""
+    state = LastSeenFile(tmp_path / "seen")
+    state.keep(LastSeen("e2", "e1", ONE, at))
+    flow = tracked(state=state)[0].flow()
+    next(flow)
+    assert flow.send(sent_to(TWO)).params == (("last-seen", "e1"), ("overlap", "10"))
+    flow.send(KNOWN), flow.send(wire(item(3))), flow.send(None)
+    assert state.read() == LastSeen("e3", "e2", TWO)
+    flow.send(b"")
+    assert "away" not in dict(next(flow).params)
+
+
+def test_what_comes_of_what_a_server_kept_counts_from_when_the_one_before_was_had(item, tmp_path):
+    """Else a third relay, that does not know it, would leave out what had not come yet when the second died."""
+    state = LastSeenFile(tmp_path / "seen")
+    follower, clock = tracked(state=state)
+    flow = follower.flow()
+    followed_for(60, flow, clock, item)
+    clock.now += 300.0
+    flow.send(b""), next(flow), flow.send(sent_to(TWO)), flow.send(KNOWN)
+    for number in range(61, 71):
+        clock.now += 1.0
+        flow.send(wire(item(number))), flow.send(None)
+    assert state.read().at == 1_000_000_000.0 + 1058.0
+    flow.send(b"")
+    assert next(flow).params[:3] == (("last-seen", "e68"), ("overlap", "10"), ("away", "312"))
+
+
+def test_less_than_was_asked_of_a_publisher_that_was_silent_is_a_gap(item):
+    """Of no other: their items came, and are in their order everywhere.  It is told once."""
+    gaps = []
+    follower, clock = tracked(told=Told(on_gap=gaps.append))
+    flow = follower.flow()
+    next(flow), flow.send(sent_to(ONE)), flow.send(OK)
+    for number in range(60):
+        clock.now += 1.0
+        source = "slow" if number in {1, 30} else "quick"
+        flow.send(wire(item(number, aggregator_ids=(source, "r1")))), flow.send(None)
+    flow.send(b"")
+    step = next(flow)
+    assert step.params[:2] == (("last-seen", "e57"), ("overlap", "40"))
+    flow.send(sent_to(TWO)), flow.send(Reply(200, {"triplewire-overlap": "20.000"}))
+    quick, *slow = (
+        item(70, aggregator_ids=("quick",)),
+        item(71, aggregator_ids=("slow",)),
+        item(72, aggregator_ids=("slow",)),
+    )
+    assert flow.send(wire(item(50, aggregator_ids=("quick",)), quick, *slow)) == (quick, *slow)
+    assert gaps == [Gap("e59", slow[0])]
+
+
+@pytest.mark.parametrize(
+    ("covered", "first"), [("40.000", 71), ("39.999", 71), ("28.000", 71), ("much", 71), ("0.000", 30)]
+)
+def test_as_much_as_that_publisher_needs_is_no_gap(item, covered, first):
+    """Nor is it where what was had last of it comes again first, nor what can't be read."""
+    gaps = []
+    follower, clock = tracked(told=Told(on_gap=gaps.append))
+    flow = follower.flow()
+    next(flow), flow.send(sent_to(ONE)), flow.send(OK)
+    for number in range(60):
+        clock.now += 1.0
+        source = "slow" if number == 30 else "quick"
+        flow.send(wire(item(number, aggregator_ids=(source,)))), flow.send(None)
+    flow.send(b""), next(flow), flow.send(sent_to(TWO))
+    flow.send(Reply(200, {"triplewire-overlap": covered}))
+    flow.send(wire(item(first, aggregator_ids=("slow",)), item(72, aggregator_ids=("slow",))))
+    assert gaps == []
