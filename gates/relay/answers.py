@@ -9,6 +9,8 @@ from .allowances import Allowances
 from .messages import Absent, Resent, encode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from triplewire.broker.overlay_config import RelayConfig
 
     from .certified import CertifiedChain
@@ -52,11 +54,12 @@ class Answers:
             link.send(encode(Absent(want.chain, *hole)))
         return bool(holes)
 
-    def needed(self, chain: CertifiedChain, link: Link) -> None:
-        """Give a chain's certificate, unless it has ended."""
-        message = chain.message
-        if not chain.has_ended and self._may_have(link, len(message)):
-            link.send(message)
+    def needed(self, chain: CertifiedChain, link: Link, heads: Iterable[bytes] = ()) -> None:
+        """Give a chain's certificate, and what is to be told of it then, unless it has ended."""
+        messages = [chain.message, *heads]
+        if not chain.has_ended and self._may_have(link, sum(map(len, messages))):
+            for message in messages:
+                link.send(message)
 
     def is_busy(self, link: Link) -> bool:
         """Whether more waits for it than should."""

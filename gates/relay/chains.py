@@ -111,11 +111,9 @@ class Sequencer:
         return self._schedule.longest_s
 
     def position(self, chain: bytes) -> int | None:
-        """The number of the item of this chain that is delivered next; None before its first parcel."""
+        """The number of the item of this chain that is delivered next; None where it is not known yet where it begins."""
         known = self._chains.get(chain)
-        if known is not None:
-            return known.next if known.started else None
-        return self._gone.get(chain)
+        return self._gone.get(chain) if known is None else known.position
 
     def begin(self, chain: bytes, after: int, now: float) -> None:
         """Of a chain of which nothing has come, all after the number `after` is wanted, and nothing before it.

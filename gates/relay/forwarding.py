@@ -5,7 +5,8 @@ neither spreads nor hides the true one.  What comes because it was asked for is 
 
 Neighbours are told what is kept here when a link begins, and when a chain has been quiet for a moment, so that a last
 parcel that was lost is missed, too.  What is missing is asked of neighbours in turn, and at last of the node where its
-chain begins.  A certificate goes to all neighbours while it is news; else it is for those who need it, and ask.
+chain begins.  A certificate goes to all neighbours while it is news, and with it where the chain begins, as its first parcels
+may come in any order by many ways; else it is for those who need it, and ask.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .duplicates import Duplicates
 from .gaps import Want
 from .giving import Giving
 from .kept import Kept
-from .messages import MOST_NEEDED, Wanted, encode
+from .messages import MOST_NEEDED, Heads, Wanted, encode
 from .needs import Head
 from .parcels import verify
 from .returning import Returning
@@ -35,14 +36,14 @@ from .tickets import LEEWAY_S
 from .unheard import Unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from triplewire.broker.overlay_config import RelayConfig
 
     from .carrying import Sink
     from .counted import Counted
     from .link import Link
-    from .messages import Absent, Heads
+    from .messages import Absent
     from .parcels import Parcel
     from .places import Places
     from .tickets import Certificate
@@ -106,6 +107,9 @@ class Forwarding:
             counted,
             places.gave if places is not None else None,
         )
+        self._unsaid: dict[
+            bytes, set[str]
+        ] = {}  # where these begin is not known yet; who need not be told of them
         self._withheld: dict[bytes, int] = {}  # by chain, the first number that the sink was too slow for
         self._telling = Telling(self._kept, self._sequencer, self._withheld, config.backfill_s)
         self._since: float | None = None  # when the first neighbour came
@@ -147,7 +151,9 @@ class Forwarding:
         self._neighbours[link.peer] = _Neighbour(link)
         # Of these parcels come sooner than a certificate could be asked for
         own = [chain for chain in self._chains.values() if chain.own]
-        begin = [chain for chain in self._chains.values() if chain.is_to_begin]
+        begin = [
+            chain for name, chain in self._chains.items() if not chain.newest and name not in self._unsaid
+        ]
         for chain in dict.fromkeys((*own, *begin[-MOST_NEEDED:], *self._telling.loud[-MOST_NEEDED:])):
             if not chain.has_ended:
                 link.send(chain.message)
@@ -179,21 +185,25 @@ class Forwarding:
         source: str = "",
         *,
         begun: bool = False,
-        told: Container[str] = (),
+        told: Mapping[Link, Head] | None = None,
     ) -> bool:
         """Whose a chain is; passed on where that is news.  False where there are too many chains.
 
-        Of one that has `begun` elsewhere nobody knows here where, but for what neighbours say; those who `told` of it have
-        its certificate.
+        Of one that has `begun` elsewhere nobody knows here where, but for what neighbours say, or have `told` of it before.
         """
         now = self._loop.time()
-        known = self._chains.get(certificate.chain)
-        if known is not None and certificate.expires <= known.certificate.expires:
-            return True
-        if known is not None:
+        name = certificate.chain
+        known = self._chains.get(name)
+        if known is not None and certificate.expires > known.certificate.expires:
             known.certificate, known.token = certificate, token
             if source:
                 known.heard_at = now  # who publishes it is there
+            self._tell({source}, known.message)
+        elif known is not None:
+            # This neighbour heard of it sooner
+            if not begun and name in self._unsaid and self._sequencer.position(name) is None:
+                known.fresh = True
+                self._say(name, now)
         else:
             if len(self._chains) >= self._config.chains and not self._expire(now):
                 return False
@@ -201,18 +211,35 @@ class Forwarding:
             new = (
                 self._since is not None and now - self._since > self._config.kept_s - self._config.backfill_s
             )
-            self._chains[certificate.chain] = CertifiedChain(certificate, token, not begun, new, now)
+            self._chains[name] = CertifiedChain(certificate, token, not begun, new, now)
             if source:
-                self._go_on(certificate.chain, now)
-        message = self._chains[certificate.chain].message
-        for peer, one in self._neighbours.items():
-            # Who is too slow for what is not urgent hears of the chain by heads
-            if peer == source or (
-                known is None and (peer in told or (begun and self._answers.is_busy(one.link)))
-            ):
-                continue
-            one.link.send(message)
+                self._go_on(name, now)
+            heads = told or {}
+            self._unsaid[name] = {source, *(link.peer for link in heads)}
+            if not begun:
+                self._say(name, now)
+            for link, head in heads.items():
+                self.heads(Heads({name: head[:2]}, {name: head.recent}), link)
         return True
+
+    def _say(self, name: bytes, now: float) -> None:
+        """Tell neighbours of a chain before anything of it comes to them from here, and where it begins."""
+        known_to = self._unsaid.pop(name, None)
+        if known_to is None:
+            return
+        chain = self._chains[name]
+        if chain.is_to_begin:
+            self._tell(known_to, chain.message)
+            return
+        # Who is too slow for what is not urgent hears of the chain by heads
+        known_to |= {peer for peer, one in self._neighbours.items() if self._answers.is_busy(one.link)}
+        self._tell(known_to, chain.message, *self._telling.messages({name: chain}, now))
+
+    def _tell(self, known_to: Container[str], *messages: bytes) -> None:
+        for peer, one in self._neighbours.items():
+            if peer not in known_to:
+                for message in messages:
+                    one.link.send(message)
 
     def _go_on(self, name: bytes, now: float) -> None:
         """Where the stream stood in this chain before, if it is kept."""
@@ -233,7 +260,10 @@ class Forwarding:
     def needed(self, name: bytes, link: Link) -> None:
         """A neighbour has no good certificate of this chain."""
         chain = self._chains[name]
-        if link.peer in self._neighbours or chain.own:
+        if link.peer in self._neighbours:
+            heads = self._telling.messages({name: chain}, self._loop.time())
+            self._answers.needed(chain, link, heads)
+        elif chain.own:
             self._answers.needed(chain, link)
 
     def came(self, parcel: Parcel, link: Link) -> bool:
@@ -249,6 +279,7 @@ class Forwarding:
             return True
         if not self._is_true(parcel):
             return False
+        self._appear(parcel)
         self._pass_on(parcel, link)
         self._order(parcel)
         return True
@@ -261,6 +292,7 @@ class Forwarding:
         name = parcel.chain
         if not self._is_missed(parcel) or not self._is_true(parcel):
             return
+        self._appear(parcel)
         if parcel.last > self._chains[name].newest:
             for one in self._neighbours.values():
                 if one.link is not link and (name not in one.claims or one.claims[name].newest < parcel.last):
@@ -300,6 +332,13 @@ class Forwarding:
             return True
         self._counted.forged += 1
         raise ProtocolError(f"a parcel of {parcel.chain.hex()} is not signed by who publishes it")
+
+    def _appear(self, parcel: Parcel) -> None:
+        """Where nobody has said where a chain begins, it begins with the first parcel of it that comes."""
+        if parcel.chain in self._unsaid:
+            now = self._loop.time()
+            self._begin(parcel.chain, parcel.first - 1, now)
+            self._say(parcel.chain, now)
 
     def _pass_on(self, parcel: Parcel, source: Link | None) -> None:
         for one in self._neighbours.values():
@@ -361,6 +400,7 @@ class Forwarding:
                 self._duplicates.begin(name, head.recent - 1, now)
             if name not in self._withheld:
                 self._hear(name, head, link.peer, now)
+            self._say(name, now)
             if one is not None and self._returning is not None:
                 self._returning.heads(name, newest)
         self._chase()
@@ -470,6 +510,7 @@ class Forwarding:
         del self._chains[name]
         self._telling.forget(name)
         self._withheld.pop(name, None)
+        self._unsaid.pop(name, None)
         for one in self._neighbours.values():
             one.claims.pop(name, None)
         self._kept.forget(name)

@@ -95,13 +95,18 @@ class Chain:
         self.begun = after if self.begun is None else min(self.begun, after)
         self.newest = self.begun
 
+    @property
+    def position(self) -> int | None:
+        """The number that is delivered next; before the chain has started, as far as that is known."""
+        if self.started:
+            return self.next
+        if self.begun is not None:
+            return self.begun + 1
+        return min((oldest for oldest, _ in self.claims.values()), default=None)
+
     def start(self, first: int) -> None:
         """With the item of this number, or before it where that is wanted, or others have what stands there."""
-        if self.begun is not None:
-            first = min(first, self.begun + 1)
-        elif self.claims:
-            first = min(first, *(oldest for oldest, _ in self.claims.values()))
-        self.go_on(first)
+        self.go_on(min(first, self.position or first))
 
     def go_on(self, number: int) -> None:
         """The item of this number is the next one to be delivered."""

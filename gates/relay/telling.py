@@ -59,15 +59,18 @@ class Telling:
         found: dict[bytes, tuple[int, int]] = {}
         recents: dict[bytes, int] = {}
         for name, chain in chains.items():
-            if not chain.newest and not chain.fresh:
-                continue
-            following = chain.newest + 1
+            position = self._sequencer.position(name) if waited and name not in self._withheld else None
+            newest = chain.newest
+            if not newest and not chain.fresh:
+                if position is None:
+                    continue
+                newest = position - 1
+            following = newest + 1
             oldest, _ = self._kept.head(name) or (following, 0)
             recent = self._kept.recent(name, now - self._recent_s) or following
-            position = self._sequencer.position(name) if waited and name not in self._withheld else None
             if position is not None:
                 oldest, recent = min(oldest, position), min(recent, position)
-            found[name] = oldest, chain.newest
+            found[name] = oldest, newest
             if recent > oldest:
                 recents[name] = recent
         return map(encode, heads_of(Heads(found, recents)))

@@ -59,14 +59,11 @@ class ToldChains:
         if member is None or not member.joined:
             return
         heads = {teller: head for teller, head in told.items() if head is not None}
-        peers = {teller.peer for teller in heads}
         if not member.forwarding.certified(
-            certificate, message.token, link.peer, begun=message.begun, told=peers
+            certificate, message.token, link.peer, begun=message.begun, told=heads
         ):
             raise Unauthorized("there are too many chains")
         self._chains[chain] = member
-        for teller, head in heads.items():
-            member.forwarding.heads(Heads({chain: head[:2]}, {chain: head.recent}), teller)
 
     def heads(self, message: Heads, link: Link) -> None:
         """What a neighbour has."""

@@ -179,7 +179,7 @@ def test_a_relay_passes_on_5000_items_with_a_second_of_a_processor():
 
 async def test_items_take_as_long_as_the_tracker_tells(monkeypatch):
     """Over links with the delays of Table 1, which the tracker exchanges until 16 nodes are hardly farther than by unicast."""
-    monkeypatch.setattr("triplewire.gates.relay.improving._MEASURED_S", 0.1)
+    monkeypatch.setattr("triplewire.gates.relay.overlay._MEASURED_S", 0.1)
     monkeypatch.setattr("triplewire.gates.relay.improving._SHARE", 2)
     async with tracker(improve_s=0.2, figures_s=0.1) as url, Overlay(url, delayed=True) as overlay:
         await overlay.grow(16)

@@ -16,6 +16,7 @@ from triplewire.gates.relay import gaps
 from triplewire.gates.relay.counted import Counted
 from triplewire.gates.relay.forwarding import Forwarding
 from triplewire.gates.relay.messages import MOST_NEEDED, Absent, Certified, Heads, Resent, Wanted, decode
+from triplewire.gates.relay.needs import Head
 from triplewire.gates.relay.parcels import Parcel, seal
 from triplewire.gates.relay.tickets import Certificate
 
@@ -188,7 +189,10 @@ async def test_certificates_are_for_those_who_need_them(here):
     late.said.clear()
     for chain in (OTHER, CHAIN, b"ended..."):
         here.forwarding.needed(chain, late)
-    assert late.said == [begun, begins]
+    assert late.said == [begun, begins, Heads({CHAIN: (1, 0)})]
+    late.said.clear()
+    here.forwarding.needed(b"busy....", late)
+    assert late.said == [begun, Heads({b"busy....": (7, 7)})]
     here.forwarding.needed(CHAIN, stranger := FakeLink("x"))
     here.forwarding.needed(b"mine....", stranger)
     assert stranger.said == [begun]
@@ -225,18 +229,59 @@ async def test_a_chain_that_has_begun_is_passed_on_as_such():
     """To those who have not spoken of it; one that begins to all, and its items are wanted from the first on."""
     here = Here()
     a, b, c = here.links
-    here.certify(OTHER, begun=True, told={"b"})
-    assert (a.of(Certified), b.of(Certified), c.of(Certified)) == (
-        [],
-        [Certified("a.b.c")],
-        [Certified("a.b.c"), Certified("a.b.c", begun=True)],
-    )
+    here.certify(OTHER, begun=True, told={b: Head(3, 2, 3)})
+    assert (a.said, b.said) == ([], [Certified("a.b.c")])
+    assert c.said == [Certified("a.b.c"), Certified("a.b.c", begun=True), Heads({OTHER: (3, 2)})]
     here.forwarding.came(parcel(3, chain=OTHER), b)
     here.forwarding.came(parcel(3), b)
     await until(lambda: len(here.sink.ids) == 1)
     here.forwarding.came(parcel(1, 2), c)
     await until(lambda: len(here.sink.ids) == 4)
     assert not here.sink.gaps
+    await here.forwarding.close()
+
+
+async def test_where_a_chain_begins_is_passed_on_before_anything_of_it():
+    """A publisher's new neighbour asks it for the first items, while the next ones go on: the others want the first as well."""
+    here = Here()
+    a, b, c = here.links
+    b.said.clear()
+    here.certify(OTHER, begun=True)
+    assert not b.said and not c.of(Heads)
+    here.forwarding.heads(Heads({OTHER: (1, 3)}), a)
+    told = [Certified("a.b.c", begun=True), Heads({OTHER: (1, 0)})]
+    assert b.said == told
+    first, fourth = parcel(1, 3, chain=OTHER), parcel(4, chain=OTHER)
+    here.forwarding.came(fourth, a)
+    here.forwarding.resent(first, a)
+    assert b.said == [*told, fourth]
+
+    there = Here("xyz")  # what one of them makes of it
+    x, y, _ = there.links
+    there.certify(OTHER, begun=True, source="x")
+    there.forwarding.heads(Heads({OTHER: (1, 0)}), x)
+    there.forwarding.came(fourth, x)
+    there.forwarding.came(first, y)
+    await until(lambda: len(there.sink.ids) == 4)
+    assert not there.counted.late
+    for each in (here, there):
+        await each.forwarding.close()
+
+
+async def test_a_chain_of_which_nobody_says_where_it_begins_begins_with_its_first_parcel():
+    """That is passed on as well; or who heard of it sooner says that it begins now."""
+    here = Here(begun=True)
+    b = here.links[1]
+    fifth = parcel(5)
+    here.forwarding.came(fifth, here.links[0])
+    assert b.said == [Certified("a.b.c", begun=True), Heads({CHAIN: (5, 4)}), fifth]
+    b.said.clear()
+    here.certify(OTHER, begun=True, expires=(later := time.time() + 60))
+    here.certify(OTHER, expires=later, source="c")
+    assert b.said == [Certified("a.b.c")]
+    here.forwarding.came(parcel(3, chain=OTHER), here.links[2])
+    here.forwarding.came(parcel(1, 2, chain=OTHER), here.links[0])
+    await until(lambda: len(here.sink.ids) == 4)
     await here.forwarding.close()
 
 

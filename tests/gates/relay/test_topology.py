@@ -218,7 +218,7 @@ def test_after_a_restart_links_are_kept(seed):
     nodes = list(old)
     rng.shuffle(nodes)
     for node in nodes[4:]:
-        new.adopt(node, [*old.neighbours(node), f"gone-{node}"])
+        new.adopt(node, [*sorted(old.neighbours(node)), f"gone-{node}"])
     for node in nodes[:4]:
         new.adopt(node, [])
     changed = new.settle()
@@ -235,7 +235,7 @@ def test_whoever_reported_what_it_has_is_told_nothing():
     old = joined(50)
     new = restarted(old)
     for node in old:
-        new.adopt(node, old.neighbours(node))
+        new.adopt(node, sorted(old.neighbours(node)))
     assert new.settle() == frozenset()
     assert links_of(new) == links_of(old)
 
@@ -273,7 +273,8 @@ def test_a_false_report_costs_nobody_a_link(is_first):
 
 def test_who_lies_in_the_middle_of_a_streams_life_takes_nobodys_links():
     """Some of those who are there tell what they have, others do not come to it, and four name one victim."""
-    for seed in range(10):
+    beside = 0
+    for seed in range(40):
         rng = random.Random(seed)
         topology = Topology(by_region, seed=seed)
         nodes = [f"{'abc'[number % 3]}{number}" for number in range(24)]
@@ -284,13 +285,15 @@ def test_who_lies_in_the_middle_of_a_streams_life_takes_nobodys_links():
             topology.adopt(f"liar{number}", [victim])
         for node in nodes:
             if rng.random() < 0.4:
-                topology.adopt(node, topology.neighbours(node))
+                topology.adopt(node, sorted(topology.neighbours(node)))
         topology.settle()
 
         check(topology)
         # Each liar comes like any newcomer: in between two links that it does not choose
         assert len(before - links_of(topology)) <= 2 * 4
-        assert sum(node.startswith("liar") for node in topology.neighbours(victim)) <= 1
+        beside += sum(node.startswith("liar") for node in topology.neighbours(victim))
+    # 4 of 27 would be beside anybody; were they believed, 2 would be beside the victim each time
+    assert beside <= 40
 
 
 def test_who_is_alone_comes_like_a_newcomer():
@@ -415,11 +418,11 @@ def test_leaving_between_adopting_and_settling():
         first.join(node)
     again = Topology(lambda _, __: 1.0, seed=2)
     for node in nodes[:16]:
-        again.adopt(node, first.neighbours(node))
+        again.adopt(node, sorted(first.neighbours(node)))
     again.leave(nodes[3])
     assert all(again.neighbours(node) <= first.neighbours(node) for node in again)
     for node in nodes[16:]:
-        again.adopt(node, first.neighbours(node))
+        again.adopt(node, sorted(first.neighbours(node)))
     again.settle()
     kept = [(node, peer) for node in nodes for peer in first.neighbours(node) if nodes[3] not in {node, peer}]
     assert all(peer in again.neighbours(node) for node, peer in kept)
