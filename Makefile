@@ -1,6 +1,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Of tests; they wait half of their time
+WORKERS ?= 4
 
 .PHONY: run test check lint types typing-links bench docs lock clean
 
@@ -8,7 +10,7 @@ run: $(VENV)/run.ok           ## start the broker on its defaults
 	$(BIN)/triplewire serve
 
 test: $(VENV)/dev.ok typing-links  ## all tests
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: lint types test        ## what lands must pass
 
