@@ -1,8 +1,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Of tests; they wait half of their time
-WORKERS ?= 4
+# Of tests, which share the machine with the servers that they start
+WORKERS ?= 2
 
 .PHONY: run test check lint types typing-links bench docs lock clean
 

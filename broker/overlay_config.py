@@ -69,7 +69,7 @@ class TrackerConfig:
     return_s: float = 35.0
     unlinked_s: float = 10.0
     forgive_s: float = 60.0
-    refusals: int = 8
+    refusals: int = 16
     ticket_s: float = 300.0
     improve_s: float = 2.0
     improve_nodes: int = 256
@@ -80,6 +80,7 @@ class TrackerConfig:
     client_nodes: int = 100
     capacity: int = 20_000
     streams: int = 1_000
+    client_streams: int = 250
     node_streams: int = 250
     status_bytes: int = 262_144
     statuses_per_s: float = 10.0

@@ -122,7 +122,9 @@ class Relay:
             if config.keep and folder is not None:
                 file, most = folder / f"{name}.places", self._config.relay.chains
                 places = Places(file, stream.source_id, stream.history.last, most)
-            feed = self._feeds[name] = OverlayFeed(stream, self._joining.node, places=places)
+            feed = self._feeds[name] = OverlayFeed(
+                stream, self._joining.node, places=places, taken_in_s=self._config.relay.dial_s
+            )
             stream.is_there = feed.is_there
 
     async def _end(self) -> None:

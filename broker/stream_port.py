@@ -48,6 +48,7 @@ class StreamPort:
             limits,
             settings,
             select=self._selections.of,
+            prepare=self._selections.prepare,
             directory=self._listed,
             accounts=OwnAccounts(quotas, limits),
         )

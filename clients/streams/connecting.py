@@ -1,8 +1,8 @@
 """Connections to a stream, one after the other, as a flow without I/O: each at the first place that gives one.
 
 **A relay that refuses us may be alone with that**: its clock is wrong, its permissions are old, it has just left the stream,
-or it sends us to where nobody can go.  Where a tracker named it, others are tried, and the same is believed when it is said
-once more.  Trackers, and servers that a user named, are believed at once.
+or it sends us to where nobody can go.  Where a tracker named it, others are tried, and the same is believed when another one
+says it, or a tracker names the same one again.  Trackers, and servers that a user named, are believed at once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Connecting:
         self._begins = begins
         self._source = source_of(authorization)
         self._accept_encoding = "deflate, identity;q=0.5" if compressed else "identity"
-        self._doubted: set[int] = set()  # what was said once since the last connection
+        # What was said since the last connection: by which relay, and whether that is where a tracker sent us
+        self._doubted: dict[int, tuple[str, bool]] = {}
         self.connected = False  # whether there ever was one
 
     def opened(self) -> ConnectFlow:
@@ -128,11 +129,14 @@ class Connecting:
         status = reply.status
         if status == 404 and trail.is_moved and self.connected:
             return True  # it has left the stream
-        if not trail.node or status not in _DOUBTED or status in self._doubted:
+        if not trail.node or status not in _DOUBTED:
             return False
         if status == 401 and not trail.shares_token:
             return False  # nor does any other get it
-        self._doubted.add(status)
+        relay, is_named = self._doubted.get(status, (trail.node, False))
+        if relay != trail.node or (is_named and trail.is_moved):
+            return False
+        self._doubted[status] = (relay, is_named or trail.is_moved)
         return True
 
     @staticmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .addresses import followed_url
 from .driver import AsyncFollowDriver, FollowDriver
 from .following import Following, Told
-from .last_seen import LastSeenFile
+from .last_seen import LastSeen, LastSeenFile
 from .settings import StreamSettings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Consuming:
         *others: str,
         settings: StreamSettings | None = None,
         authorization: Authorization | None = None,
-        last_seen: str | None = None,
+        last_seen: str | LastSeen | None = None,
         state: str | PathLike[str] | None = None,
         compressed: bool = True,
         filters: Iterable[Callable[[Item], bool]] = (),

@@ -13,7 +13,7 @@ first item comes.  It can't be known where only one item was ever had, or its id
 the next relay has the items in another order.  Servers that know what that is say that they have the item asked for, and
 how long before it they begin: then nothing is missing between, but of an origin that has been silent for longer than that:
 `on_gap` is told where something else of it comes first than the last that was had.  Servers that have not got that item are
-told how long ago it was had (`away`), and begin there.  Items that a relay could not get are told by markers, which `on_gap`
+told how old it may be (`away`), and begin there.  Items that a relay could not get are told by markers, which `on_gap`
 is told of, too.
 
 An item counts as had when more is asked for, or `done` is called: what was interrupted comes again.
@@ -109,7 +109,7 @@ class Following:
         told: Told,
         rng: Random,
         authorization: Authorization | None = None,
-        last_seen: str | None = None,
+        last_seen: str | LastSeen | None = None,
         state: LastSeenFile | None = None,
         compressed: bool = True,
         clock: Callable[[], float] = elapsed_s,
@@ -126,9 +126,9 @@ class Following:
         self._settings = settings
         self._told = told
         self._backoff = Backoff(rng, settings)
-        seen = (state.read() if state is not None else None) or (
-            LastSeen(last_seen) if last_seen is not None else None
-        )
+        if isinstance(last_seen, str):
+            last_seen = LastSeen(last_seen)
+        seen = (state.read() if state is not None else None) or last_seen
         self._places = Places(urls, settings, seen.relay if seen is not None else None)
         self._progress = Progress(
             settings, self._places, seen, state=state, clock=clock, wall_clock=wall_clock
@@ -154,7 +154,7 @@ class Following:
         """The items, as many at a time as have come, for ever; returns where the stream ended and `reconnect` is off.
 
         Raises:
-            BrokerRefused: the server answered with an error of ours (4xx); of relays that a tracker named, two did.
+            BrokerRefused: the server answered with an error of ours (4xx); of relays that a tracker named, two did, or the only one.
             BrokerMisbehaved: what it sends is no stream of items; of such relays, what two sent.
             ConnectionLost: it could not be reached at first, or at all with `reconnect` off.
         """

@@ -20,8 +20,8 @@ class LastSeen:
 
     With both, a server is asked for what comes after the one before: that the last comes again first is the proof
     that its history reaches back so far.  `relay` is the URL where it was had, where there are several: another relay
-    has the items of different publishers in another order.  `at` is when that was, in seconds since 1970, and not later
-    than it was; None where it is not known.
+    has the items of different publishers in another order.  `at` is when the last was published, in seconds since
+    1970, or earlier; None where it is not known.
     """
 
     last: str

@@ -9,6 +9,7 @@ import math
 import re
 import time
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from triplewire.broker.wire.gap_items import missing_of
@@ -58,6 +59,8 @@ class Progress:
         self._seen = self._kept = seen
         before = filter(None, (seen.before, seen.last)) if seen is not None else ()
         self._had = Remembered(settings.remembered_ids, clock, before, self._age_s())
+        self._came_at = math.inf  # what comes now, in seconds since 1970,
+        self._ahead_s = 0.0  # and by how much a publisher's clock was ahead of ours at least
         self._asked: str | None = None  # the item that this connection goes on behind,
         self._beginning: Beginning | None = None  # and what is known of that place
         self._doubtful = False  # whether the first item of this connection tells of a gap,
@@ -85,11 +88,13 @@ class Progress:
         if beginning is None and not elsewhere:
             return (("last-seen", self._asked),)
         overlap_s = self._overlap_s if beginning is None else beginning.overlap_s
-        age_s = self._had.age_s(beginning.at if beginning is not None else None)
+        age_s = self._had.age_s(beginning)
+        # The relay that we had has let go of what it does not know: all that it keeps came later.
+        is_away = elsewhere and age_s <= _MOST_AWAY_S
         return (
             ("last-seen", self._asked),
             ("overlap", f"{overlap_s:.3f}".rstrip("0").rstrip(".")),
-            *([("away", str(math.ceil(age_s)))] if age_s <= _MOST_AWAY_S else []),
+            *([("away", str(math.ceil(age_s)))] if is_away else []),
         )
 
     def opened(self, reply: Reply) -> None:
@@ -103,12 +108,12 @@ class Progress:
             covered_s = float(covered) + _ROUNDING_S
             if covered_s < beginning.overlap_s:
                 self._uncovered = self._had.silent(beginning.at - covered_s)
-        at = beginning.at if beginning is not None else None
-        self._had.opened(self._had.age_s(at) if seen is not None else None)
+        self._had.opened(self._had.age_s(beginning) if seen is not None else None)
 
     def came(self) -> None:
         """Something comes: see `Remembered.came`."""
         self._had.came()
+        self._came_at = self._wall_clock()
 
     def shows_gap(self, item: Item, *, had: bool) -> bool:
         """Whether items may be missing before this one; asked of each that comes and is no marker."""
@@ -123,7 +128,7 @@ class Progress:
         if missing_of(item) is not None:
             self._had.add_marker(item.event_id)  # another relay may have had them
             return
-        self._had.add(item.event_id, _origin(item))
+        self._had.add(item.event_id, _origin(item), self._late_s(item))
         if item.command is None and self.last_seen != item.event_id:
             relay = self._places.relay if self._places.are_several else None
             self._seen = LastSeen(item.event_id, self.last_seen, relay)
@@ -137,11 +142,29 @@ class Progress:
             self._state.keep(replace(seen, at=at))
             self._kept = seen
 
+    def _late_s(self, item: Item) -> float:
+        """How long before it came it was published, as it says; infinite: it does not say."""
+        published = published_at(item)
+        if published is None:
+            return math.inf
+        late_s = self._came_at - published
+        self._ahead_s = max(self._ahead_s, -late_s)
+        return late_s + self._ahead_s
+
     def _age_s(self) -> float:
         """How long ago a process before this one had what it had last; infinite: nobody knows."""
         at = self._seen.at if self._seen is not None else None
         age_s = self._wall_clock() - at if at is not None else math.inf
         return age_s if age_s >= 0 else math.inf  # a clock was set
+
+
+def published_at(item: Item) -> float | None:
+    """Its own time in seconds since 1970, which is by the clock of its publisher; None where it has none."""
+    try:
+        moment = datetime.fromisoformat(item.timestamp or "")
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo is not None else None
 
 
 def _origin(item: Item) -> str:

@@ -12,9 +12,11 @@ items came than are remembered, to the oldest of these; a margin keeps away from
 been lost, others had as much earlier.  So a stream that is too fast for `remembered_ids` has a shorter overlap, and still
 nothing comes twice.
 
-**How long ago an item was had** is told, too, as a relay that does not know it can begin there, and not with all that it
-keeps.  It must not be too little, or what came since is lost.  What comes soon after a connection was opened may have been
-kept there for long, so it counts from when that was had which the connection goes on behind.
+**How old an item may be** is told, too, as a relay that does not know it can begin there, and not with all that it keeps.
+It must not be too little, or what came since is lost.  When an item came says nothing of it: who reads slowly, or goes on
+after a while, is given what the server has kept for minutes.  So it counts from when that was published which the connection
+goes on behind, or from when the first one was opened, and never from before what is known here.  Only where an item's own
+time says that it is younger, it is.
 """
 
 from __future__ import annotations
@@ -69,12 +71,17 @@ class Remembered:
         self._most = most
         self._clock = clock
         self._before_at = clock() - age_s
-        self._had: OrderedDict[str, float] = OrderedDict((each, self._before_at) for each in before)
+        # When each came, and when it was published at the earliest, as far as its own time says that
+        self._had: OrderedDict[str, tuple[float, float]] = OrderedDict(
+            (each, (self._before_at, -math.inf)) for each in before
+        )
         self._chars = sum(map(len, self._had))
         self._markers: OrderedDict[str, None] = OrderedDict()
         self._since: float | None = None  # from then on all is known that was had
         self._last_at: float | None = None
-        self._came_at = self._opened_at = self._behind_at = math.inf
+        self._last_published = -math.inf
+        self._came_at = self._behind_at = math.inf
+        self._unknown = -math.inf  # what came up to then was forgotten, or was before all
         # The last connections: when each was opened, and how old what comes first of it can be.
         self._connections: deque[tuple[float, float]] = deque(maxlen=_CONNECTIONS)
         self._origins: OrderedDict[str, float] = OrderedDict()  # when something came of each; the newest last
@@ -84,35 +91,38 @@ class Remembered:
 
     def opened(self, age_s: float | None = None) -> None:
         """A connection is open, which goes on behind what was had so long ago, None: behind nothing."""
-        self._came_at = self._opened_at = self._clock()
-        self._behind_at = math.inf if age_s is None else self._opened_at - age_s
+        now = self._came_at = self._clock()
+        self._behind_at = now - (age_s or 0.0)
+        if age_s is None:
+            self._unknown = now
         if self._last_at is not None:
-            late_s = self._opened_at - self._last_at + self._late_s(self._last_at)
+            late_s = now - self._last_at + self._late_s(self._last_at)
         else:
             late_s = age_s if age_s is not None and math.isfinite(age_s) else 0.0
-        self._connections.append((self._opened_at, late_s))
+        self._connections.append((now, late_s))
         if self._since is None:
-            self._since = self._opened_at - late_s
+            self._since = now - late_s
 
     def came(self) -> None:
         """Something comes: what is added from now on came at this moment, whenever it has been dealt with."""
         self._came_at = self._clock()
 
-    def add(self, event_id: str, origin: str = "") -> None:
-        """One more was had, which was published at `origin`."""
+    def add(self, event_id: str, origin: str = "", late_s: float = math.inf) -> None:
+        """One more was had, which was published at `origin`, at most so long before it came; infinite: nobody knows."""
         now = self._last_at = self._came_at
+        self._last_published = now - late_s
         if event_id not in self._had:
             self._chars += len(event_id)
-        self._had[event_id] = now
+        self._had[event_id] = (now, self._last_published)
         self._origins[origin] = now
         self._origins.move_to_end(origin)
         if len(self._origins) > _MOST_ORIGINS:
             self._origins.popitem(last=False)
         while len(self._had) > self._most or self._chars > self._most * _ID_CHARS:
-            forgotten, at = self._had.popitem(last=False)
+            forgotten, (at, _) = self._had.popitem(last=False)
             self._chars -= len(forgotten)
             self._since = max(at, self._since if self._since is not None else now)
-            self._behind_at = max(at, self._behind_at)
+            self._unknown = max(at, self._unknown)
 
     def add_marker(self, event_id: str) -> None:
         """One more that is at one relay only, and no place to go on from."""
@@ -126,22 +136,28 @@ class Remembered:
             return None
         known_s = self._last_at - self._since
         settled = self._last_at - min(SETTLED_S, known_s / 4)
-        anchor, at = next(
-            ((event_id, at) for event_id, at in reversed(self._had.items()) if at <= settled),
-            next(iter(self._had.items())),
+        anchor = next(
+            (event_id for event_id, (at, _) in reversed(self._had.items()) if at <= settled),
+            next(iter(self._had)),
         )
+        at, _ = self._had[anchor]
         spare_s = at - self._late_s(at) - self._since - min(MARGIN_S, known_s / 2)
         steps = math.ceil(max(at - self._heard_at(), 0.0) / _STEP_S)
         wanted_s = max(overlap_s, min(overlap_s + steps * _STEP_S, _SILENT_S))
         return Beginning(anchor, min(max(spare_s, 0.0), wanted_s), at)
 
-    def age_s(self, at: float | None = None) -> float:
-        """How long ago it may have been published what came `at` a moment, else what came last; infinite: nobody knows."""
+    def age_s(self, beginning: Beginning | None = None) -> float:
+        """How long ago it was published at most where to begin, else what came last; infinite: nobody knows.
+
+        With the overlap it does not reach back to what is not known here.
+        """
+        at, published, overlap_s = self._last_at, self._last_published, 0.0
+        if beginning is not None:
+            at, published = self._had[beginning.event_id]
+            overlap_s = beginning.overlap_s
         if at is None:
-            at = self._before_at if self._last_at is None else self._last_at
-        if at - self._opened_at < _REPLAY_S:
-            at = min(at, self._behind_at)
-        return self._clock() - at
+            at = self._before_at
+        return self._clock() - max(published, min(at, max(self._behind_at, self._unknown + overlap_s)))
 
     def _late_s(self, at: float) -> float:
         """How much earlier than `at` others can have had what came then, as the server had kept it for us."""

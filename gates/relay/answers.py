@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from .allowances import Allowances
+from .chains import SEQUENCER_LIMITS
 from .messages import Absent, Resent, encode
 
 if TYPE_CHECKING:
@@ -35,12 +36,15 @@ class Answers:
         self._loop = asyncio.get_running_loop()
 
     def wanted(self, want: Wanted, link: Link) -> bool:
-        """Give what is kept of it, then say what is not; whether there is such a thing."""
+        """Give what is kept of it, then say what is not; whether there is such a thing.
+
+        Only the first so many items are looked for, as nobody who misses more asks for more at a time.
+        """
         if not self._may_have(link, _WANT_COST):
             return False
-        following = want.first
+        following, end = want.first, min(want.last, want.first + SEQUENCER_LIMITS.want_items - 1)
         holes: list[tuple[int, int]] = []
-        for parcel in self._kept.between(want.chain, want.first, want.last):
+        for parcel in self._kept.between(want.chain, want.first, end):
             if parcel.first > following:
                 holes.append((following, parcel.first - 1))
             following = parcel.last + 1
@@ -48,8 +52,8 @@ class Answers:
                 return False
             self._counted.resent += 1
             link.send_parcel(encode(Resent(parcel)))
-        if following <= want.last:
-            holes.append((following, want.last))
+        if following <= end:
+            holes.append((following, end))
         for hole in holes[:_HOLES]:
             link.send(encode(Absent(want.chain, *hole)))
         return bool(holes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi.responses import Response
 
 from triplewire.broker.errors import MalformedRequest
+from triplewire.broker.security.sites import site_of
 from triplewire.broker.stream_checks import is_stream_name
 from triplewire.gates.http.bodies import whole_body
 from triplewire.gates.http.response import JSON_TYPE, NO_SNIFFING
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     from .tracker_access import TrackerAccess
     from .tracking import Tracking
+
+# What takes as long as one status more
+_NAMED = 100  # streams that are named
+_PROOFS = 10
 
 
 class Callers:
@@ -75,20 +80,27 @@ class Callers:
             TooManyRequests: it asks too often.
         """
         who = await self._speaker(request, name)
-        self._tracking.nodes.asks(name, self._clock())
+        self._tracking.nodes.asks(name, self._clock(), site(request))
         return who
 
     async def status(self, request: Request, name: str) -> tuple[Status, Access]:
         """What a node says of itself, and who says it.  Raises as `asker` does, and as `whole_body` and `Status.read` do."""
         who = await self._speaker(request, name)
-        self._tracking.nodes.speaks(name, who, self._clock())
+        self._tracking.nodes.speaks(name, who, self._clock(), site(request))
         body = await whole_body(request, self._most_bytes, self._timeout_s, "tracker.status_bytes")
         address = request.client.host if request.client else None
         self._quotas.received(who.client, address, len(body))
         status = Status.read(name, body, self._limits)
-        self._tracking.nodes.spends(name, who, len(status.streams) + len(status.carries), self._clock())
+        self._spend(request, name, who, (len(status.streams) + len(status.carries)) // _NAMED)
         self._check(name, who)  # it may have become another's while the body was under way
         return status, who
+
+    def proved(self, request: Request, name: str, who: Access, proofs: int) -> None:
+        """For what a node said, so many proofs had to be verified."""
+        self._spend(request, name, who, proofs // _PROOFS)
+
+    def _spend(self, request: Request, name: str, who: Access, statuses: int) -> None:
+        self._tracking.nodes.spends(name, who, statuses, self._clock(), site(request))
 
     async def _speaker(self, request: Request, name: str) -> Access:
         who = await self.anybody(request)
@@ -100,6 +112,11 @@ class Callers:
     def _check(self, name: str, who: Access) -> None:
         holder = self._tracking.nodes.get(name)
         self._access.node(name, who, holder.who if holder is not None else None)
+
+
+def site(request: Request) -> str:
+    """Where somebody asks from; "" where that is not known."""
+    return site_of(request.client.host) if request.client else ""
 
 
 def parameter(request: Request, name: str) -> str:

@@ -38,6 +38,7 @@ log = logging.getLogger("triplewire.gates.relay")
 _AGAIN_FIRST_S = 0.2
 _AGAIN_LONGEST_S = 5.0
 _LAST_S = 5.0  # for what is still to leave at the end
+_TAKEN_IN_S = 5.0  # how long what comes may wait
 
 
 class Sink(Protocol):
@@ -109,17 +110,25 @@ class OverlayFeed(FeedOf):
     """Implements Feed and Sink; `feed` is what keeps, and stores, the items of this process and of the others."""
 
     def __init__(
-        self, feed: Feed, carrier: Carrier, again_s: float = _AGAIN_FIRST_S, places: Places | None = None
+        self,
+        feed: Feed,
+        carrier: Carrier,
+        again_s: float = _AGAIN_FIRST_S,
+        places: Places | None = None,
+        taken_in_s: float = _TAKEN_IN_S,
     ) -> None:
         """What could not leave is tried again after `again_s`, and then less and less often.
 
-        `places` are where the stream stands in its chains, where it is kept.
+        `places` are where the stream stands in its chains, where it is kept.  Where what comes has not been taken in
+        `taken_in_s`, the stream is not there.
         """
         super().__init__(feed)
         self.counts = CarryingCounts()
         self.followers = 0
         self._carrier = carrier
         self._places = places
+        self._taken_in_s = taken_in_s
+        self._taking_since: float | None = None  # what came is still to be taken
         self._again_s = again_s
         self._own: deque[_Own] = deque()  # what was taken in this step of the event loop
         self._leaving: set[asyncio.Task[None]] = set()
@@ -138,7 +147,10 @@ class OverlayFeed(FeedOf):
         return len(self._behind)
 
     def is_there(self) -> bool:
-        """Whether what the others publish comes here; see `Carrier`."""
+        """Whether what the others publish comes here, see `Carrier`, and is taken: not where a disk is full, say."""
+        since = self._taking_since
+        if since is not None and asyncio.get_running_loop().time() - since > self._taken_in_s:
+            return False
         return self._carrier.is_there(self.name)
 
     def followed(self, change: int) -> None:
@@ -187,7 +199,11 @@ class OverlayFeed(FeedOf):
         await self._keep([marker], publisher)
 
     async def _keep(self, items: Sequence[Item], publisher: str) -> None:
-        await published(self._feed, items, publisher or "the overlay")
+        self._taking_since = asyncio.get_running_loop().time()
+        try:
+            await published(self._feed, items, publisher or "the overlay")
+        finally:
+            self._taking_since = None
         if self._places is not None and self.closed:
             self._places.freeze()  # nobody knows whether they were taken
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class CertifiedChain:
     """`newest` is its last item that is here; at `heard_at` something of it came last.
 
-    A `fresh` one begins while this node is there: all its items are still to come, or on their way.  One that is `new` may have
+    A chain `begins` here with that number, as far as others say; None where nobody has said so.  A `fresh` one begins while this node is there: all its items are still to come, or on their way.  One that is `new` may have
     begun while this node was there and did not hear of it: all that is kept of it is wanted.
     """
 
@@ -27,6 +27,8 @@ class CertifiedChain:
     heard_at: float
     newest: int = 0
     own: bool = False  # published here
+    begins: int | None = None
+    placed: bool = False  # the kept stream stood somewhere in it before
 
     @property
     def is_to_begin(self) -> bool:

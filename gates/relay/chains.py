@@ -76,6 +76,7 @@ class Sequencer:
         self._schedule = Schedule(rng, limits.tries, p99_ms)
         self._chains: OrderedDict[bytes, Chain] = OrderedDict()  # the one that was idle longest first
         self._gone: OrderedDict[bytes, int] = OrderedDict()  # the next numbers of chains that went
+        self._left: dict[bytes, int] = {}  # and of those that were there before `leave`
         self._stalled: dict[bytes, Chain] = {}  # those that hold something back
         self._held_parcels = 0
         self._held_bytes = 0
@@ -111,9 +112,11 @@ class Sequencer:
         return self._schedule.longest_s
 
     def position(self, chain: bytes) -> int | None:
-        """The number of the item of this chain that is delivered next; None where it is not known yet where it begins."""
+        """The number of the item of this chain that is delivered next; None before its first parcel."""
         known = self._chains.get(chain)
-        return self._gone.get(chain) if known is None else known.position
+        if known is not None:
+            return known.next if known.started else None
+        return self._gone.get(chain)
 
     def begin(self, chain: bytes, after: int, now: float) -> None:
         """Of a chain of which nothing has come, all after the number `after` is wanted, and nothing before it.
@@ -202,7 +205,7 @@ class Sequencer:
             chain.used_at = now
             self._chains.move_to_end(parcel.chain)
         if not chain.started:
-            chain.start(parcel.first)
+            self._start(chain, parcel.first)
         if parcel.last < chain.next:
             self.counted.late += parcel.count
         else:
@@ -221,7 +224,7 @@ class Sequencer:
         self._now = now
         known = self._chains.get(chain) or self._make(chain, now)
         if not known.started:
-            known.start(first)
+            self._start(known, first)
         if last > known.newest:
             known.gaps.append(self._missing(known, known.newest + 1, last, now))
             known.newest = last
@@ -246,6 +249,35 @@ class Sequencer:
         if self._out or self._asks:
             return self._now
         return self._schedule.next()
+
+    def leave(self) -> None:
+        """Nothing comes for a while: each chain goes on with what others have by then, and a marker for what they have not."""
+        for chain in list(self._chains.values()):
+            for gap in chain.gaps:
+                gap.close()
+            if chain.tail is not None:
+                chain.tail.close()
+            self._held_parcels -= len(chain.held)
+            self._held_bytes -= chain.held_bytes
+            if chain.started or chain.was is not None:
+                self._left[chain.name] = chain.next if chain.started else chain.was or 1
+        self._left |= self._gone
+        self._chains.clear()
+        self._gone.clear()
+        self._stalled.clear()
+        self._asks.clear()
+        while len(self._left) > self._limits.chains:
+            del self._left[next(iter(self._left))]
+
+    def _start(self, chain: Chain, first: int) -> None:
+        chain.start(first)
+        if chain.was is not None and chain.was < chain.next:
+            self._out.append(self._marker(GapMarker(chain.name, chain.was, chain.next - 1)))
+
+    def _marker(self, marker: GapMarker) -> GapMarker:
+        self.counted.markers += 1
+        self.counted.lost += marker.last - marker.first + 1
+        return marker
 
     def _take(self, chain: Chain, parcel: Parcel, now: float) -> None:
         fresh = self._extend(chain, parcel, now)
@@ -371,10 +403,7 @@ class Sequencer:
             return
         parcels, size = len(chain.held), chain.held_bytes
         for delivery in chain.release():
-            self._out.append(delivery)
-            if isinstance(delivery, GapMarker):
-                self.counted.markers += 1
-                self.counted.lost += delivery.last - delivery.first + 1
+            self._out.append(self._marker(delivery) if isinstance(delivery, GapMarker) else delivery)
         self._held_parcels -= parcels - len(chain.held)
         self._held_bytes -= size - chain.held_bytes
         if not chain.held:
@@ -399,6 +428,8 @@ class Sequencer:
         place = self._gone.pop(name, None)
         if place is not None:
             chain.go_on(place)
+        else:
+            chain.was = self._left.pop(name, None)
         while (oldest := next(iter(self._chains.values()))) is not chain:
             if len(self._chains) <= self._limits.chains and oldest.used_at + self._limits.idle_s > now:
                 break

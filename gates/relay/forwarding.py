@@ -53,6 +53,7 @@ log = logging.getLogger("triplewire.gates.relay")
 _IN_VAIN: Final = 3  # tries: neighbours that answer nothing may be all that there are
 _ASKED: Final = 100  # ranges of one neighbour, of which it is known that they are asked for
 _EXPIRE_S: Final = 5.0
+_BEGINS_S: Final = 1.0  # after it was heard of, parcels of a chain may come at any moment
 _OWN_IDLE: Final = 0.75  # a publisher begins a new chain before others forget its last one
 
 
@@ -152,12 +153,18 @@ class Forwarding:
         # Of these parcels come sooner than a certificate could be asked for
         own = [chain for chain in self._chains.values() if chain.own]
         begin = [
-            chain for name, chain in self._chains.items() if not chain.newest and name not in self._unsaid
+            chain
+            for chain in self._chains.values()
+            if chain.is_to_begin
+            or (not chain.newest and chain.begins is not None and now - chain.heard_at < _BEGINS_S)
         ]
+        chains = self._chains.copy()
         for chain in dict.fromkeys((*own, *begin[-MOST_NEEDED:], *self._telling.loud[-MOST_NEEDED:])):
             if not chain.has_ended:
-                link.send(chain.message)
-        for message in self._telling.messages(self._chains, now):
+                name = chain.certificate.chain
+                for message in (chain.message, *self._telling.messages({name: chains.pop(name)}, now)):
+                    link.send(message)
+        for message in self._telling.messages(chains, now):
             link.send(message)
         for parcel in self._unheard.give(now):
             link.send_parcel(parcel.data)
@@ -177,6 +184,12 @@ class Forwarding:
             own = next((name for name, known in self._chains.items() if known.own), None)
             self._unheard.left(own, now)
         self._chase()
+
+    def leave(self) -> None:
+        """The stream is left: when it is joined again this is a newcomer, but for where chains stood here."""
+        self._since = None
+        if self._places is None:
+            self._sequencer.leave()
 
     def certified(
         self,
@@ -201,8 +214,8 @@ class Forwarding:
             self._tell({source}, known.message)
         elif known is not None:
             # This neighbour heard of it sooner
-            if not begun and name in self._unsaid and self._sequencer.position(name) is None:
-                known.fresh = True
+            if not begun and name in self._unsaid and not known.placed:
+                known.fresh, known.begins = True, 1
                 self._say(name, now)
         else:
             if len(self._chains) >= self._config.chains and not self._expire(now):
@@ -211,7 +224,10 @@ class Forwarding:
             new = (
                 self._since is not None and now - self._since > self._config.kept_s - self._config.backfill_s
             )
-            self._chains[name] = CertifiedChain(certificate, token, not begun, new, now)
+            chain = CertifiedChain(certificate, token, not begun, new, now)
+            chain.own = not source
+            chain.begins = None if begun else 1
+            self._chains[name] = chain
             if source:
                 self._go_on(name, now)
             heads = told or {}
@@ -245,8 +261,10 @@ class Forwarding:
         """Where the stream stood in this chain before, if it is kept."""
         after = self._places.after(name) if self._places is not None else None
         if after is not None:
+            chain = self._chains[name]
+            chain.placed = bool(after)
             if after:
-                self._chains[name].fresh = False
+                chain.fresh, chain.begins = False, None
             self._begin(name, after, now)
 
     def _begin(self, name: bytes, after: int, now: float) -> None:
@@ -313,10 +331,9 @@ class Forwarding:
         self._duplicates.new(parcel.chain, parcel.first, parcel.last, now)
         self._kept.add(parcel, now, own=True)
         chain.heard_at = now
-        chain.newest = parcel.last
-        if not chain.own and self._places is not None:
+        if not chain.newest and self._places is not None:
             self._places.own(parcel.chain)
-        chain.own = True
+        chain.newest = parcel.last
         self._telling.came(parcel.chain, chain)
         if not self._neighbours:
             self._unheard.published(parcel)
@@ -337,6 +354,7 @@ class Forwarding:
         """Where nobody has said where a chain begins, it begins with the first parcel of it that comes."""
         if parcel.chain in self._unsaid:
             now = self._loop.time()
+            self._chains[parcel.chain].begins = parcel.first
             self._begin(parcel.chain, parcel.first - 1, now)
             self._say(parcel.chain, now)
 
@@ -397,6 +415,7 @@ class Forwarding:
             if chain.is_to_begin:
                 self._begin(name, 0, now)
             elif not chain.newest:
+                chain.begins = min(chain.begins or head.recent, head.recent)
                 self._duplicates.begin(name, head.recent - 1, now)
             if name not in self._withheld:
                 self._hear(name, head, link.peer, now)
@@ -455,7 +474,9 @@ class Forwarding:
                 self._giving.put(self._sequencer.arrived(parcel, now))
             return
         left = [peer for peer in self._neighbours if peer not in want.absent]
-        peers = [peer for peer in left if peer in want.holders] or (left if want.proven else [])
+        peers = [peer for peer in left if peer in want.holders]
+        if want.proven:  # who says that it has everything may answer nothing
+            peers += [peer for peer in left if peer not in want.holders]
         if peers:
             one = self._neighbours[peers[want.tried % len(peers)]]
             self._counted.wants += 1

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MOST_CHAINS = 64  # of one node, whose certificates have not expired: one that restarts all the time has many
 _MOST_CHAINS_OF_ALL = 100_000  # who is there has its own anew with each status
 
+_MOST_REFUSED = 1_000  # nodes
+
 
 class _Ticket(NamedTuple):
     token: str
@@ -57,6 +59,7 @@ class Issuing:
         self._tickets: dict[tuple[str, str], _Ticket] = {}
         self._chains: dict[str, _Chain] = {}  # in the order in which they expire
         self._held: Counter[str] = Counter()
+        self._refused: dict[str, tuple[str, str]] = {}  # what each node could not prove last
 
     def ticket(self, a: str, b: str) -> str:
         """For two neighbours; it lasts for at least half its life from now on."""
@@ -86,7 +89,7 @@ class Issuing:
             is_same = (known.publisher, known.links_at) == (publisher, links_at)
             if is_same and not self._is_old(known.expires, now):
                 return known.token
-        if not is_proven(self._stream, node, decoded(key), decoded(proof)):
+        if not self._is_proven(key, proof, node):
             self._counts.unproven += 1
             return ""
         if known is not None:
@@ -107,6 +110,19 @@ class Issuing:
         """The node that a chain is of."""
         known = self._chains.get(chain)
         return known.node if known is not None else None
+
+    def _is_proven(self, key: str, proof: str, node: str) -> bool:
+        """A node that says the same again, as its statuses do, is not verified again."""
+        if self._refused.get(node) == (key, proof):
+            return False
+        self._counts.proofs += 1
+        if is_proven(self._stream, node, decoded(key), decoded(proof)):
+            return True
+        self._refused.pop(node, None)
+        while len(self._refused) >= _MOST_REFUSED:
+            self._refused.pop(next(iter(self._refused)))
+        self._refused[node] = (key, proof)
+        return False
 
     def _is_old(self, expires: float, now: float) -> bool:
         # Also where the clock was set back: what is good for longer than it should be is made anew

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
 class Judge(Protocol):
     """Who may do what; see `TrackerAccess`."""
 
+    @property
+    def known(self) -> bool:
+        """Whether all is known that decides over streams; until then nobody is told anything of those that it may be in."""
+
+    def registered(self, stream: str) -> bool:
+        """Whether the stream is no name that somebody has made up."""
+
     def refusal(self, stream: str, who: Access) -> str:
         """Why a client's node may not be in a stream; "" where it may."""
 
@@ -20,6 +27,13 @@ class Judge(Protocol):
 
 class Everybody:
     """A judge who lets everybody do everything."""
+
+    known = True
+
+    @staticmethod
+    def registered(stream: str) -> bool:  # noqa: ARG004
+        """See `Judge`."""
+        return False
 
     @staticmethod
     def refusal(stream: str, who: Access) -> str:  # noqa: ARG004

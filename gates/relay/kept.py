@@ -20,11 +20,12 @@ _added_at = attrgetter("added_at")
 
 
 class _Entry:
-    __slots__ = ("added_at", "parcel")
+    __slots__ = ("added_at", "forgotten", "parcel")
 
     def __init__(self, parcel: Parcel, added_at: float) -> None:
         self.parcel = parcel
         self.added_at = added_at
+        self.forgotten = False
 
 
 class _Shelf:
@@ -91,9 +92,10 @@ class Kept:
         ] = {}  # of their chains: they are too old, and stay while there is room
         self._own: set[bytes] = set()
         self._bytes = 0
+        self._forgotten = 0  # of the entries: they go when they come up, or are too many
 
     def __len__(self) -> int:
-        return len(self._entries) + len(self._lasts)
+        return len(self._entries) - self._forgotten + len(self._lasts)
 
     @property
     def size(self) -> int:
@@ -132,18 +134,27 @@ class Kept:
     def forget(self, chain: bytes) -> None:
         """Keep nothing more of a chain."""
         shelf = self._shelves.pop(chain, None)
-        if shelf is not None:
-            self._entries = deque(entry for entry in self._entries if entry.parcel.chain != chain)
-            self._lasts.pop(chain, None)
-            self._own.discard(chain)
-            self._bytes -= sum(len(entry.parcel.data) for entry in shelf.entries[shelf.start :])
+        if shelf is None:
+            return
+        self._own.discard(chain)
+        last = self._lasts.pop(chain, None)
+        for entry in shelf.entries[shelf.start :]:
+            self._bytes -= len(entry.parcel.data)
+            if entry is not last:
+                entry.forgotten = True
+                self._forgotten += 1
+        if self._forgotten > len(self._entries) // 2:
+            self._entries = deque(entry for entry in self._entries if not entry.forgotten)
+            self._forgotten = 0
 
     def expire(self, now: float) -> None:
         """Let go of what is over the bounds; `add` does this for itself."""
         oldest = now - self._seconds
         while self._entries and self._entries[0].added_at < oldest:
             entry = self._entries.popleft()
-            if self._is_last(entry):
+            if entry.forgotten:
+                self._forgotten -= 1
+            elif self._is_last(entry):
                 self._lasts[entry.parcel.chain] = entry
             else:
                 self._drop(entry)
@@ -157,9 +168,12 @@ class Kept:
                 return self._lasts.pop(chain)
         while self._entries:
             entry = self._entries.popleft()
-            if entry.parcel.chain not in self._own or not self._is_last(entry):
+            if entry.forgotten:
+                self._forgotten -= 1
+            elif entry.parcel.chain not in self._own or not self._is_last(entry):
                 return entry
-            self._lasts[entry.parcel.chain] = entry
+            else:
+                self._lasts[entry.parcel.chain] = entry
         return None
 
     def _is_last(self, entry: _Entry) -> bool:

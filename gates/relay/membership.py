@@ -230,4 +230,5 @@ class Membership:
         """Be none any more."""
         self.joined = False
         self.leave_all()
+        self.forwarding.leave()
         self.refused = ""

@@ -32,18 +32,18 @@ def node_routes(
     async def status(node: str, request: Request) -> Response:
         """A node's status; what it shall have is the answer."""
         said, who = await callers.status(request, node)
+        before = tracking.counted.proofs
         instructions = tracking.status(said, who, clock())
+        callers.proved(request, node, who, tracking.counted.proofs - before)
         changed()
         return answer(instructions.encode())
 
     @router.delete("/{node}", status_code=204)
     async def goodbye(node: str, request: Request) -> Response:
-        """A node is gone; if the request says as which process, only that one."""
+        """A node is gone, as this process: what that is called, nobody else knows."""
         await callers.asker(request, node)
-        instance = request.query_params.get("instance")
         try:
-            if instance is not None:
-                tracking.nodes.alive(node, instance)
+            tracking.nodes.alive(node, parameter(request, "instance"))
         except NotFound:
             return Response(status_code=204)  # it was gone already
         tracking.remove(node, clock())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import Conflict, NotFound, TooManyRequests
 
+from .holders import Holders
 from .judge import Everybody
 from .paces import Paces
 
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
     from .judge import Judge
     from .statuses import Status
 
-    _Owner = tuple[str, str]
+    Owner = tuple[str, str]
 
 _BURST_S = 1.0  # what may come in so much time may come at once
-_FREE = 100  # streams that a status may name at no more than its price
 _CARRIED = 10  # tracker.streams: different ones that are remembered
 _LATELY_S = 30.0  # after which half of those that were sent to a node are thought to be gone
 
@@ -51,6 +51,10 @@ class Node:
     consumers: int = 0
     sent: int = 0
     lately: float = 0.0
+    owner: Owner | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.owner = owner_of(self.who)
 
     @property
     def load(self) -> float:
@@ -68,9 +72,11 @@ class Nodes:
         self._judge: Judge = judge or Everybody()
         self._nodes: OrderedDict[str, Node] = OrderedDict()
         self._ended: OrderedDict[str, float] = OrderedDict()  # whose instructions have ended, and when
-        self._owned: Counter[_Owner] = Counter()
+        self._looked = 0.0  # for who is gone
+        self._owned: Counter[Owner] = Counter()
         self._regions: Counter[str] = Counter()
-        self._carriers: dict[str, dict[str, None]] = {}
+        self._carriers: dict[str, dict[str, Owner | None]] = {}
+        self._carried = Holders()
         step_s, at_once = 1 / config.statuses_per_s, _BURST_S * config.statuses_per_s
         self._statuses = Paces(step_s, at_once)
         self._of_clients = Paces(step_s, at_once)
@@ -100,33 +106,34 @@ class Nodes:
             raise _in_use(node)
         return found
 
-    def speaks(self, node: str, who: Access, now: float) -> None:
+    def speaks(self, node: str, who: Access, now: float, site: str = "") -> None:
         """A node says how it is; what it said lately counts also where it has left meanwhile.
 
-        A client may speak as often as all its nodes that are alive, and once more: names are free.
+        A client may speak as often as all its nodes that are alive, and once more: names are free.  What is said under a
+        node's name at another `site` than its own takes nothing from it.
 
         Raises:
             TooManyRequests: the node or its client does so too often.
         """
-        owner = _owner(who)
+        owner = owner_of(who)
         if owner is not None and self._of_clients.has_spent(owner, now):
             raise self._too_often(f"the client {who.client!r:.80}", "speaks for its nodes", " for each")
-        if not self._statuses.may(node, now):
+        if not self._statuses.may((node, site), now):
             raise self._too_often(f"the node {node!r:.80}", "speaks")
         self._spend(owner, 1, now)
 
-    def spends(self, node: str, who: Access, streams: int, now: float) -> None:
-        """What it said names so many streams: that counts as more than one status, where it is hundreds."""
-        self._statuses.spend(node, streams // _FREE, now)
-        self._spend(_owner(who), streams // _FREE, now)
+    def spends(self, node: str, who: Access, statuses: int, now: float, site: str = "") -> None:
+        """What it said takes as long as so many statuses more."""
+        self._statuses.spend((node, site), statuses, now)
+        self._spend(owner_of(who), statuses, now)
 
-    def asks(self, node: str, now: float) -> None:
+    def asks(self, node: str, now: float, site: str = "") -> None:
         """A node asks for something else: as often, and apart from that, so that nothing takes its heartbeats from it.
 
         Raises:
             TooManyRequests: it does so too often.
         """
-        if not self._questions.may(node, now):
+        if not self._questions.may((node, site), now):
             raise self._too_often(f"the node {node!r:.80}", "asks")
 
     def is_taken(self, status: Status, who: Access) -> bool:
@@ -142,7 +149,7 @@ class Nodes:
                 raise TooManyRequests(
                     f"there are {self._config.nodes} nodes, and no more may come (tracker.nodes)"
                 )
-            owner, most = _owner(who), self._config.client_nodes
+            owner, most = owner_of(who), self._config.client_nodes
             if most and owner is not None and self._owned[owner] >= most:
                 raise TooManyRequests(
                     f"the client {who.client!r:.80} has {most} nodes, and no more of it may come (tracker.client_nodes)"
@@ -171,7 +178,7 @@ class Nodes:
                 self._displace(known.status.region)
                 self._place(status.region)
                 self._delays.place(status.node, status.region)
-        self._carry(status, who)
+        self._carry(status, who, known.owner)
         known.lately = (known.lately + known.sent) * 0.5 ** ((now - known.seen) / _LATELY_S)
         known.status, known.who, known.seen = status, who, now
         known.capacity = min(status.capacity, self._config.capacity)
@@ -206,7 +213,13 @@ class Nodes:
             self._ended[node.status.node] = now
 
     def gone(self, now: float) -> list[str]:
-        """Those that are silent for too long, or have let their instructions end."""
+        """Those that are silent for too long, or have let their instructions end; while nobody looked, nobody was heard."""
+        missed_s, self._looked = now - self._looked, now
+        if missed_s > self._config.heartbeat_s:
+            for known in self._nodes.values():
+                known.seen = min(known.seen + missed_s, now)
+            for node, ended in self._ended.items():
+                self._ended[node] = min(ended + missed_s, now)
         found = dict.fromkeys(_until(self._ended.items(), now - self._config.gone_s))
         seen = ((node, known.seen) for node, known in self._nodes.items())
         found.update(dict.fromkeys(_until(seen, now - self._config.silent_s)))
@@ -227,12 +240,12 @@ class Nodes:
             " (tracker.statuses_per_s)"
         )
 
-    def _spend(self, owner: _Owner | None, times: int, now: float) -> None:
+    def _spend(self, owner: Owner | None, times: int, now: float) -> None:
         if owner is not None:
             self._of_clients.spend(owner, times / (1 + self._owned[owner]), now)
 
     def _own(self, who: Access, change: int) -> None:
-        owner = _owner(who)
+        owner = owner_of(who)
         if owner is not None:
             self._owned[owner] += change
             if not self._owned[owner]:
@@ -249,16 +262,27 @@ class Nodes:
             del self._regions[region]
             self._delays.forget(f"@{region}")
 
-    def _carry(self, status: Status, who: Access) -> None:
+    def _carry(self, status: Status, who: Access, owner: Owner | None) -> None:
         for stream in status.carries[: self._config.node_streams]:
-            has_room = stream in self._carriers or len(self._carriers) < _CARRIED * self._config.streams
-            if has_room and not self._judge.refusal(stream, who):
-                self._carriers.setdefault(stream, {})[status.node] = None
+            if self._has_room(stream, owner) and not self._judge.refusal(stream, who):
+                carriers = self._carriers.setdefault(stream, {})
+                if status.node not in carriers:
+                    carriers[status.node] = owner
+                    self._carried.hold(stream, owner)
+
+    def _has_room(self, stream: str, owner: Owner | None) -> bool:
+        if stream in self._carriers or self._judge.registered(stream):
+            return True
+        most = self._config.client_streams if owner is not None else 0
+        if most and self._carried.count(owner) >= _CARRIED * most:
+            return False
+        return len(self._carriers) < _CARRIED * self._config.streams
 
     def _uncarry(self, status: Status) -> None:
         for stream in status.carries:
             carriers = self._carriers.get(stream, {})
-            carriers.pop(status.node, None)
+            if status.node in carriers:
+                self._carried.let_go(stream, carriers.pop(status.node))
             if not carriers:
                 self._carriers.pop(stream, None)
 
@@ -270,7 +294,7 @@ def _until(times: Iterable[tuple[str, float]], moment: float) -> Iterator[str]:
         yield node
 
 
-def _owner(who: Access) -> _Owner | None:
+def owner_of(who: Access) -> Owner | None:
     """Whose nodes are counted together; None where nobody has to say who they are."""
     return (who.issuer, who.client) if who.client else None
 

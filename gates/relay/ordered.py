@@ -51,7 +51,7 @@ class Chain:
 
     Nothing of that counts until the chain has started, with its first parcel.  `claims` are what others say that they have,
     by their names: from the oldest number to the newest.  What they have beyond `newest` is the `tail`.  What they have before
-    the `floor` is too old to be wanted where the chain has not started.
+    the `floor` is too old to be wanted where the chain has not started; `was` is where it stood before everything was left.
     """
 
     __slots__ = (
@@ -67,6 +67,7 @@ class Chain:
         "started",
         "tail",
         "used_at",
+        "was",
     )
 
     def __init__(self, name: bytes, now: float) -> None:
@@ -75,6 +76,7 @@ class Chain:
         self.started = False
         self.begun: int | None = None  # what comes after this is wanted
         self.floor: int | None = None
+        self.was: int | None = None
         self.next = 1
         self.newest = 0
         self.held: list[Parcel] = []
@@ -87,6 +89,8 @@ class Chain:
         """From where on what somebody has from `oldest` on is wanted here, of which what comes before `recent` is old."""
         if self.started or self.begun is not None:
             return oldest
+        if self.was is not None:
+            return max(oldest, self.was)
         self.floor = recent if self.floor is None else min(self.floor, recent)
         return max(oldest, self.floor)
 
@@ -95,18 +99,13 @@ class Chain:
         self.begun = after if self.begun is None else min(self.begun, after)
         self.newest = self.begun
 
-    @property
-    def position(self) -> int | None:
-        """The number that is delivered next; before the chain has started, as far as that is known."""
-        if self.started:
-            return self.next
-        if self.begun is not None:
-            return self.begun + 1
-        return min((oldest for oldest, _ in self.claims.values()), default=None)
-
     def start(self, first: int) -> None:
         """With the item of this number, or before it where that is wanted, or others have what stands there."""
-        self.go_on(min(first, self.position or first))
+        if self.begun is not None:
+            first = min(first, self.begun + 1)
+        elif self.claims:
+            first = min(first, *(oldest for oldest, _ in self.claims.values()))
+        self.go_on(max(first, self.was or first))
 
     def go_on(self, number: int) -> None:
         """The item of this number is the next one to be delivered."""

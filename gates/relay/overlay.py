@@ -5,10 +5,11 @@
 *Counters.*  Each time that a node's neighbours change, its instructions get the next number of one sequence for the whole
 tracker.  A status that is not of the newest instructions says nothing of them, and its neighbours are not looked at.
 
-*After a start* of the tracker, and where the nodes of a stream come over from another tracker, nothing is decided for a
-while: the nodes keep their links and tell of them.  That ends when it has lasted as long as it must, and every node that
-somebody has a link with is there; or when none has come for some seconds, or it has lasted as long as it may.  Who was told
-its neighbours before is told the same again meanwhile, and newcomers wait.
+*After a start* of the tracker, and where the nodes of a stream come over from another tracker, or back to this one as none
+of them reached it for a while, nothing is decided for a while: the nodes keep their links and tell of them.  That ends when
+it has lasted as long as it must, and every node that somebody has a link with is there; or when none with links has come
+for some seconds, or it has lasted as long as it may.  Who was told its neighbours before is told the same again meanwhile,
+and newcomers wait.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 # How often it is looked whether all are there, and who is forgiven; how long those who come over are waited for at least
 _LOOK_S = 0.5
 _COME_OVER_S = 1.0
-_QUIET_S = 10.0  # nobody has come for so long: who is missing is dead, or was never there
+_QUIET_S = 10.0  # nobody has come with links for so long: who is missing is dead, or was never there
 _AGAIN = 10  # return_s: nobody can have a stream wait again and again
 _EXCHANGES = 4  # degrees: so many of one node's links are exchanged for better ones
 _EXCHANGED_S = 300.0  # within this
@@ -144,9 +145,8 @@ class Overlay:
         """A node's status; one that was not here before comes in."""
         member = self.members.get(node)
         if member is None:
-            self._collect_again(status, epoch, now)
+            self._come(status, now)
             member = self.members[node] = Member(status)
-            self._came = now
             if self.collecting is None:
                 return self._tell({node, *self._topology.join(node)}, now)
         member.status = status
@@ -232,6 +232,10 @@ class Overlay:
         self.disturbed, self.rest = disturbed, rest
         return improved
 
+    def is_reached(self, node: str) -> bool:
+        """Whether a node says that it has a link with another."""
+        return any(rtt_ms is not None for rtt_ms in self.members[node].status.neighbours.values())
+
     def is_measuring(self, now: float) -> bool:
         """Whether many nodes were given other links just now, so that nothing is known of these yet."""
         self._measuring.forget(now)
@@ -265,16 +269,18 @@ class Overlay:
             choice=self.config.choice,
         )
 
-    def _collect_again(self, status: StreamStatus, epoch: str, now: float) -> None:
-        """Where a node comes over from another tracker, and some of those that it has links with are not here yet."""
-        comes_over = status.epoch not in {"", epoch} and self.collecting is None and now >= self._again
-        if comes_over and any(peer not in self.members for peer in _linked(status)):
+    def _come(self, status: StreamStatus, now: float) -> None:
+        """Others are waited for where a node comes over, or back, and some of those that it has links with are not here yet."""
+        if not self.members or comes_over(status):
+            self._came = now  # not for newcomers, who may come at any time
+        has_others = comes_over(status) and any(peer not in self.members for peer in _linked(status))
+        if self.collecting is None and now >= self._again and has_others:
             self.collecting = Collecting.over(self.config, now)
             self._again = now + _AGAIN * self.config.return_s
 
     def _give_up(self, node: str, member: Member, now: float) -> Collection[str]:
         told: set[str] = set()
-        for peer in self._unlinked.heard(node, member.neighbours, member.status.neighbours, now):
+        for peer in self._unlinked.heard(node, sorted(member.neighbours), member.status.neighbours, now):
             self.counts.refused_pairs += 1
             told.update(self._tell(self._topology.refuse(node, peer), now))
         return told
@@ -319,6 +325,11 @@ class Overlay:
         return any(
             peer not in self.members for member in self.members.values() for peer in _linked(member.status)
         )
+
+
+def comes_over(status: StreamStatus) -> bool:
+    """Whether a node that was not there has links by a tracker's instructions: by those of this one, too, if nobody reached it."""
+    return bool(status.epoch and _linked(status))
 
 
 def _linked(status: StreamStatus) -> Mapping[str, float | None]:

@@ -20,7 +20,8 @@ from triplewire.broker.errors import (
     TooManyRequests,
 )
 
-from .callers import answer, parameter
+from .callers import answer, parameter, site
+from .paces import Paces
 from .paths import way
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ NODE: Final = "Triplewire-Node"  # the node that a consumer is sent to, which it
 WAYS: Final = ("stream", "compressed", "priority", "long-polling")
 _MOST_AVOIDED: Final = 32
 _SHOWN_S: Final = 1.0  # a picture of an overlay is as old as this at most
+# Who is sent on more often at one address is not thought to be so many consumers: it could fill all nodes but its own
+_CONSUMERS_S: Final = 5.0
+_CONSUMERS: Final = 100  # at once
 
 
 class OverlayRoutes:
@@ -57,6 +61,7 @@ class OverlayRoutes:
         self._access = access
         self._estimates = estimates
         self._clock = clock
+        self._consumers = Paces(1 / _CONSUMERS_S, _CONSUMERS)
         self._shown: OrderedDict[str, tuple[float, bytes]] = OrderedDict()  # the newest last
 
     def router(self) -> APIRouter:
@@ -81,7 +86,7 @@ class OverlayRoutes:
         """
         stream, how = request.path_params["stream"], request.path_params["way"]
         try:
-            await self._callers.reader(request, stream)
+            who = await self._callers.reader(request, stream)
         except TooManyRequests as error:
             raise Overloaded(error.description, code=error.code) from error
         if how not in WAYS:
@@ -90,7 +95,10 @@ class OverlayRoutes:
         avoid = [value for name, value in query if name == "avoid"]
         if len(avoid) > _MOST_AVOIDED:
             raise MalformedRequest(f"avoid: at most {_MOST_AVOIDED} nodes can be avoided")
-        found = self._tracking.redirects.best(stream, request.query_params.get("region", ""), avoid)
+        asker = (who.issuer, who.client, site(request))
+        counts = request.method != "HEAD" and self._consumers.may(asker, self._clock())
+        region = request.query_params.get("region", "")
+        found = self._tracking.redirects.best(stream, region, avoid, counts=counts)
         if found is None:
             raise Overloaded(f"no node serves the stream {stream!r:.200} just now", code="no_node")
         node, at = found

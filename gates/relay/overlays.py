@@ -13,7 +13,7 @@ from triplewire.broker.errors import NotFound
 from .delays import Delays
 from .improving import Improving
 from .issuing import Issuing
-from .overlay import Collecting, Overlay, Pairs
+from .overlay import Collecting, Overlay, Pairs, comes_over
 
 if TYPE_CHECKING:
     import random
@@ -115,6 +115,12 @@ class Overlays:
             told.extend(improved.changed)
         return told
 
+    def wait(self, now: float) -> None:
+        """What decides over streams is not known yet: it is as if the tracker started now."""
+        self._start = now
+        for overlay in self._overlays.values():
+            overlay.collecting = self._at_start()
+
     def spread(self, now: float) -> list[str]:
         """Streams may have another degree now, by what is registered."""
         told: list[str] = []
@@ -150,9 +156,9 @@ class Overlays:
         )
 
     def _collecting(self, first: StreamStatus, now: float) -> Collecting | None:
-        config, start = self._config, self._start
-        if now < start + config.collect_s:
-            return Collecting(start + config.collect_s, start + config.return_s)
-        if first.epoch in {"", self.epoch}:
-            return None
-        return Collecting.over(config, now)
+        if now < self._start + self._config.collect_s:
+            return self._at_start()
+        return Collecting.over(self._config, now) if comes_over(first) else None
+
+    def _at_start(self) -> Collecting:
+        return Collecting(self._start + self._config.collect_s, self._start + self._config.return_s)

@@ -4,6 +4,8 @@ What counts is the delay between the regions, and how full a node is, as if cons
 nothing for a half empty one, and more than any distance for a full one.  Those that were sent to a node count as its
 consumers until its next status, or a crowd that comes within a second would be sent to one node; and for a while after it,
 whatever that says.  Nodes that are about as good are chosen at random: nobody has all consumers by being better by a hair.
+
+A node that no other has a link with has nothing to give, and so has room: where others of its stream have links, it comes last.
 """
 
 from __future__ import annotations
@@ -37,26 +39,48 @@ class Redirects:
         self._rng = rng
         self._counts = counts
 
-    def best(self, stream: str, region: str = "", avoid: Iterable[str] = ()) -> tuple[str, str] | None:
+    def best(
+        self, stream: str, region: str = "", avoid: Iterable[str] = (), *, counts: bool = True
+    ) -> tuple[str, str] | None:
         """Where a consumer of a stream should go: a node and the base URL of its stream port; None where there is none.
 
-        What is to be avoided is named by either.
+        What is to be avoided is named by either.  Unless it `counts`, the node is thought to have no consumer more by it.
         """
         avoided = {*avoid}
+        found = self._with_room(stream, region, avoided)
+        if found is None:
+            self._counts.not_sent += 1
+            return None
+        name, node = found
+        node.sent += counts
+        self._counts.sent += 1
+        return name, node.status.streams_at
+
+    def _with_room(self, stream: str, region: str, avoided: set[str]) -> tuple[str, Node] | None:
+        """The one that is over by the least where none has."""
+        members, carriers = self._overlays.members(stream), self._nodes.carriers(stream)
+        overlay = self._overlays.get(stream)
+        is_reached = overlay.is_reached if overlay is not None else _anyone
+        if not any(map(is_reached, members)):  # nobody is: they have just come, or there is but one
+            is_reached = _anyone
         full: list[tuple[str, Node]] = []
-        for names_of in (self._overlays.members, self._nodes.carriers):
-            names = names_of(stream)
-            found = None
-            if len(names) > _LOOKED_AT:
-                found = self._best(stream, region, self._rng.sample(names, _LOOKED_AT), avoided)
-            found = found or self._best(stream, region, names, avoided)
+        for names, may in ((members, is_reached), (carriers, _anyone)):
+            found = self._among(stream, region, names, avoided, may)
             if found is not None and found[1].load < 1.0:
-                return self._sent(*found)
+                return found
             full += [found] if found is not None else []
         if full:
-            return self._sent(*min(full, key=lambda found: found[1].load))
-        self._counts.not_sent += 1
-        return None
+            return min(full, key=lambda found: found[1].load)
+        return self._among(stream, region, members, avoided, lambda name: not is_reached(name))
+
+    def _among(
+        self, stream: str, region: str, names: Sequence[str], avoided: set[str], may: Callable[[str], bool]
+    ) -> tuple[str, Node] | None:
+        found = None
+        if len(names) > _LOOKED_AT:
+            sample = filter(may, self._rng.sample(names, _LOOKED_AT))
+            found = self._best(stream, region, sample, avoided)
+        return found or self._best(stream, region, filter(may, names), avoided)
 
     def _best(
         self, stream: str, region: str, names: Iterable[str], avoided: set[str]
@@ -79,10 +103,9 @@ class Redirects:
             and node.status.streams_at not in avoided
         ]
 
-    def _sent(self, name: str, node: Node) -> tuple[str, str]:
-        node.sent += 1
-        self._counts.sent += 1
-        return name, node.status.streams_at
+
+def _anyone(_: str) -> bool:
+    return True
 
 
 def ranked(

@@ -6,7 +6,8 @@ While the broker is away, what was read last stays in force, over restarts as we
 changed meanwhile is told when it is back.
 
 Until it was read for the first time nothing is known, and nobody is let publish: a registry that says who may publish must
-not be got round by a tracker that starts while the broker is down.
+not be got round by a tracker that starts while the broker is down.  Nor is anybody turned away, as whoever was let in
+before would lose its links and its publishers: nodes go on by what they were told last, and are told nothing.
 """
 
 from __future__ import annotations
@@ -87,10 +88,10 @@ class Registry:
         return self._streams.get(stream)
 
     def takes(self, stream: str) -> bool:
-        """Whether the stream may be there at all."""
+        """Whether the stream may be there at all; nobody is turned away by what has not been read yet."""
         if not self._config.registry or self._config.unregistered == OPEN:
             return True
-        return stream in self._streams
+        return not self._known or stream in self._streams
 
     def may_publish(self, stream: str, client: str) -> bool:
         """Whether a client's items are taken, as far as the registry goes."""

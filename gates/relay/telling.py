@@ -59,17 +59,18 @@ class Telling:
         found: dict[bytes, tuple[int, int]] = {}
         recents: dict[bytes, int] = {}
         for name, chain in chains.items():
-            position = self._sequencer.position(name) if waited and name not in self._withheld else None
-            newest = chain.newest
-            if not newest and not chain.fresh:
-                if position is None:
-                    continue
-                newest = position - 1
+            if not chain.newest and chain.begins is None:
+                continue
+            newest = chain.newest or (chain.begins or 1) - 1
             following = newest + 1
             oldest, _ = self._kept.head(name) or (following, 0)
             recent = self._kept.recent(name, now - self._recent_s) or following
+            waits = waited and not chain.own and name not in self._withheld
+            position = self._sequencer.position(name) if waits else None
             if position is not None:
-                oldest, recent = min(oldest, position), min(recent, position)
+                oldest = min(oldest, position)
+                # What a kept stream lacks from before is for nobody else
+                recent = min(recent, max(position, chain.begins or recent))
             found[name] = oldest, newest
             if recent > oldest:
                 recents[name] = recent

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ToldChains:
-    """Of a node with these `members`, by stream; `chains` are those that are certified, at most `most` of others are asked for."""
+    """Of a node with these `members`, by stream; `chains` are those that are certified, at most `most` of others are asked of each link."""
 
     def __init__(
         self,

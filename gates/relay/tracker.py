@@ -3,7 +3,7 @@
 ::
 
     PUT    /nodes/{node}                 a status; what the node shall have is the answer
-    DELETE /nodes/{node}[?instance=]     the node is gone
+    DELETE /nodes/{node}?instance=       the node is gone
     GET    /nodes/{node}/instructions?instance=   server-sent events: the same, whenever it changes
     GET    /nodes/{node}/origin?stream=&chain=    a ticket for one link to the node that a chain is of
     GET    /consume/{stream}/{way}[?region=&avoid=..]   307 to the best node's stream port

@@ -60,6 +60,15 @@ class TrackerAccess:
         """Have `changed` called when permissions are others; what is returned ends that."""
         return self._authority.listen(changed)
 
+    @property
+    def known(self) -> bool:
+        """Whether the registry has been read, or there is none: see `Judge`."""
+        return self._registry.known
+
+    def registered(self, stream: str) -> bool:
+        """Whether the registry has the stream."""
+        return self._registry.of(stream) is not None
+
     @staticmethod
     def node(node: str, who: Access, holder: Access | None) -> None:
         """Whether a client may speak for a node, which `holder` has while it is alive.

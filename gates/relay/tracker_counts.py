@@ -18,6 +18,7 @@ class Counts:
     changes: int = 0
     instructed: int = 0
     signed: int = 0
+    proofs: int = 0
     unproven: int = 0
     refused_pairs: int = 0
     improvements: int = 0

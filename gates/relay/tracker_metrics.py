@@ -35,6 +35,7 @@ _FIGURES = (
     ("changes", "changes_total", True, "Times that a node's neighbours in a stream became others"),
     ("instructed", "instructions_total", True, "Instructions that nodes were given"),
     ("signed", "signed_total", True, "Tickets and certificates that were signed"),
+    ("proofs", "proofs_total", True, "Proofs of publishing nodes that were verified"),
     ("unproven", "unproven_total", True, "Certificates refused, as the node did not prove to have the key"),
     ("refused_pairs", "refused_pairs_total", True, "Neighbours that got others, as they had no link"),
     ("improvements", "improvements_total", True, "Exchanges of links for better ones"),

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from triplewire.broker.errors import Forbidden, NotFound
 
+from .holders import Holders
 from .judge import Everybody
-from .nodes import Nodes
+from .nodes import Nodes, owner_of
 from .overlays import Overlays
 from .paces import Paces
 from .redirects import Redirects
@@ -65,6 +66,10 @@ class Tracking:
         self.nodes = Nodes(config, self.overlays.delays, self._judge)
         self.redirects = Redirects(self.nodes, self.overlays, self._judge, self._rng, self.counted)
         self._returns = Paces(config.rejoin_s, _RETURNS)
+        self._begun = Holders()  # by clients
+        # Names are free, so a client's nodes come into a stream together no faster than some of them might
+        step_s = config.rejoin_s / _RETURNS if config.client_nodes else 0.0
+        self._of_clients = Paces(step_s, config.client_nodes + _RETURNS)
         # When a node's instructions changed first, and last
         self._pending: dict[str, tuple[float, float]] = {}
 
@@ -124,6 +129,9 @@ class Tracking:
             self.remove(name, now)
         self.counted.gone += len(gone)
         self._returns.forget(now)
+        self._of_clients.forget(now)
+        if not self._judge.known:
+            self.overlays.wait(now)
         self._put_off(self.overlays.pass_time(now), now)
         return gone
 
@@ -210,22 +218,35 @@ class Tracking:
             return refusal
         if len(node.joined) >= self._config.node_streams:
             return f"the node is in {self._config.node_streams} streams already (tracker.node_streams)"
-        if self.overlays.is_full and self.overlays.get(stream) is None:
+        if self.overlays.get(stream) is not None or self._judge.registered(stream):
+            return ""
+        if self.overlays.is_full:
             return f"there are {self._config.streams} streams, and no more may come (tracker.streams)"
+        most = self._config.client_streams if node.owner is not None else 0
+        if most and self._begun.count(node.owner) >= most:
+            return f"its client has begun {most} streams, and more have to be registered (tracker.client_streams)"
         return ""
 
     def _join(self, name: str, node: Node, stream: str, now: float) -> bool:
         """Whether a node comes into a stream now: others get other neighbours each time, so not without end."""
-        if not self._returns.may((name, stream), now):
+        overlay, owner = self.overlays.get(stream), owner_of(node.who)
+        # While nodes only tell what they have, as all do who come back at once, nobody gets others
+        is_counted = owner is not None and (overlay is None or overlay.collecting is None)
+        is_early = is_counted and self._of_clients.has_spent((owner, stream), now)
+        if is_early or not self._returns.may((name, stream), now):
             self.counted.put_off += 1
             return False
+        if is_counted:
+            self._of_clients.spend((owner, stream), 1.0, now)
         node.joined.add(stream)
+        self._begun.hold(stream, node.owner)
         self.counted.joins += 1
         return True
 
     def _leave(self, name: str, node: Node, stream: str, now: float) -> None:
         if stream in node.joined:
             node.joined.discard(stream)
+            self._begun.let_go(stream, node.owner)
             self.counted.leaves += 1
             self._put_off(self.overlays.leave(name, stream, now), now)
 
@@ -241,7 +262,7 @@ class Tracking:
             stream: StreamInstructions(self.overlays.number(), refused=refusal)
             for stream, refusal in node.refused.items()
         }
-        for stream in node.joined:
+        for stream in node.joined if self._judge.known else ():
             overlay = self.overlays.there(stream)
             # While others tell what they have, it keeps what it was told here; if that was nothing, what it has
             if overlay.collecting is None or overlay.members[name].counter:

@@ -1,8 +1,11 @@
 """Which pairs of neighbours can't have the link that they were told to have, by what both of them say.
 
 A pair is given up when both ends lack the link: at once where one of them could not reach the other, and after a while
-where it is just not there, as links break and come back.  What one end says alone is believed later, and only some times:
-who could have others for neighbours by saying so could seek out a victim.
+where it is just not there, as links break and come back.  What one end says alone is believed later.
+
+Each node may have so many pairs given up, and then one in a while: who could have others for neighbours by taking no links
+could seek out a victim, and one that nobody reaches would have the links of all others made anew.  Where both ends lack the
+link it counts for both, as neither is known to be at fault, and beyond that the pair stays.
 """
 
 from __future__ import annotations
@@ -10,10 +13,13 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from .paces import Paces
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _LEAST = 2  # statuses that lack a link before it is given up
+_RENEWED_S = 30.0  # a node may have one pair more given up
 
 
 class _Lack:
@@ -30,13 +36,12 @@ class _Lack:
 class Unlinked:
     """Of one stream; moments are in seconds of any clock."""
 
-    def __init__(self, after_s: float, forgive_s: float, alone: int) -> None:
-        """A link is given up `after_s`, tried again after `forgive_s`; `alone` is how often one end is believed meanwhile."""
+    def __init__(self, after_s: float, forgive_s: float, most: int) -> None:
+        """A link is given up `after_s`, tried again after `forgive_s`; `most` of one node may be given up at once."""
         self._after_s = after_s
         self._forgive_s = forgive_s
-        self._most_alone = alone
+        self._may = Paces(_RENEWED_S, most)
         self._lacks: dict[str, dict[str, _Lack]] = {}
-        self._alone: dict[str, deque[float]] = {}
         self._given_up: deque[tuple[float, str, str]] = deque()
 
     def heard(
@@ -60,9 +65,8 @@ class Unlinked:
         return given_up
 
     def forget(self, node: str) -> None:
-        """The node is gone."""
+        """The node is gone.  How many pairs it had given up is remembered: it could come back for others."""
         self._lacks.pop(node, None)
-        self._alone.pop(node, None)
         for lacks in self._lacks.values():
             lacks.pop(node, None)
 
@@ -77,21 +81,16 @@ class Unlinked:
     def _is_over(self, node: str, peer: str, lack: _Lack, now: float) -> bool:
         if lack.count < _LEAST:
             return False
-        waited_s = now - lack.since
-        if node in self._lacks.get(peer, ()):
-            return lack.unreachable or waited_s >= self._after_s
-        if waited_s < (self._after_s if lack.unreachable else 2 * self._after_s):
+        is_agreed = node in self._lacks.get(peer, ())
+        if is_agreed:
+            wait_s = 0.0 if lack.unreachable else self._after_s
+        else:
+            wait_s = self._after_s if lack.unreachable else 2 * self._after_s
+        who = (node, peer) if is_agreed else (node,)
+        if now - lack.since < wait_s or any(self._may.has_spent(one, now) for one in who):
             return False
-        return self._is_believed(node, now)
-
-    def _is_believed(self, node: str, now: float) -> bool:
-        """Whether it may say so alone once more."""
-        times = self._alone.setdefault(node, deque())
-        while times and times[0] <= now - self._forgive_s:
-            times.popleft()
-        if len(times) >= self._most_alone:
-            return False
-        times.append(now)
+        for one in who:
+            self._may.spend(one, 1.0, now)
         return True
 
     def _give_up(self, node: str, peer: str, now: float) -> None:

@@ -8,7 +8,8 @@
       Came      items, when they were taken       Took      writing a batch took so long
       Left      they leave now, as one batch      Stats     I am alive; every second
       Closed    a stream has ended                Received  a client has sent so many bytes
-      Changed   tokens are to be judged again     Gave      what was taken by an Ask is not open any more
+      Absent    which nobody should follow here   Gave      what was taken by an Ask is not open any more
+      Changed   tokens are to be judged again
       Answer    to an Ask
       Refuse    take nobody in any more: 503
       Stop      end your responses, and then yourself
@@ -81,6 +82,12 @@ class Closed(NamedTuple):
     """The stream has ended."""
 
     name: str
+
+
+class Absent(NamedTuple):
+    """See `Feed.absent`: these are, and no others."""
+
+    names: frozenset[str]
 
 
 class Changed(NamedTuple):

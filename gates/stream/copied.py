@@ -34,6 +34,7 @@ class Copy:
         self.history = History(opened.name, opened.config)
         self.history.restore(opened.entries, opened.last)
         self.sent = opened.sent
+        self.absent = False
         self.closed = False
         self.followers = 0
         self._channel = channel

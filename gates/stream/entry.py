@@ -56,6 +56,11 @@ class Batch:
         """One JSON object a line, each ended by CRLF (facts 1.7)."""
         return encode_lines([entry.item for entry in self.entries])
 
+    @cached_property
+    def answers(self) -> dict[tuple[bool, bool], bytes]:
+        """Bodies of answers to long polls that were made of it, by whether they are JSON, and whether compressed."""
+        return {}
+
     def after(self, number: int) -> Batch:
         """What comes after `number`: itself, or the rest of it, which may be empty."""
         if not self.entries or self.first > number:

@@ -60,6 +60,10 @@ class Feed(Protocol):
         """Who follows is sent something at least this often, a sign of life where there is nothing else; 0: no promise."""
 
     @property
+    def absent(self) -> bool:
+        """Whether it has been out of reach of the others that have it for so long that nobody should follow it here."""
+
+    @property
     def closed(self) -> bool:
         """Whether it has ended: nothing comes any more, and nothing is taken."""
 

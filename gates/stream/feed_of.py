@@ -54,6 +54,11 @@ class FeedOf:
         return self._feed.sign_of_life_s
 
     @property
+    def absent(self) -> bool:
+        """See `Feed`."""
+        return self._feed.absent
+
+    @property
     def closed(self) -> bool:
         """See `Feed`."""
         return self._feed.closed

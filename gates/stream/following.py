@@ -57,6 +57,7 @@ class Following:
 
     def _next(self, most: int) -> tuple[Entry, ...]:
         history = self._feed.history
+        history.expire()  # or what has become too old goes when it is looked for, behind this question
         if history.gone > self.position:  # what else has no entry was a sign of life
             self.missed += history.gone - self.position
             self.position = history.gone

@@ -107,17 +107,19 @@ class History:
         return len(self._entries) - bisect_right(self._entries, moment, lo=self._start, key=_taken_at)
 
     def place(self, event_id: str) -> int | None:
-        """The number of the item with this id, if it is kept, or of a sign of life: a client may have seen that last.
+        """The number of what a client saw last that names this id; see `seen`."""
+        entry = self.seen(event_id)
+        return None if entry is None else entry.number
 
-        A sign of life of another relay has the place of the item that it names.
+    def seen(self, event_id: str) -> Entry | None:
+        """The item with this id, if it is kept, or a sign of life: a client may have seen that last.
+
+        For a sign of life of another relay it is the item that it names.
         """
-        sign = self._signs.get(event_id)
-        if sign is not None:
-            return sign.number
-        number = self._places.get(event_id)
-        if number is None and event_id.startswith(_ALIVE):
-            number = self._places.get(event_id.removeprefix(_ALIVE).partition(":")[2])
-        return number
+        entry = self._signs.get(event_id) or self.entry(event_id)
+        if entry is None and event_id.startswith(_ALIVE):
+            entry = self.entry(event_id.removeprefix(_ALIVE).partition(":")[2])
+        return entry
 
     def sign_id(self) -> str:
         """A new id for a sign of life: another relay, which does not know it, finds in it where it stands."""
@@ -185,7 +187,7 @@ class History:
         """What somebody missed who saw `event_id` last, as facts 1.4 have it; see `replay`."""
         return self.replay(event_id, limit, upto=upto).entries
 
-    def replay(
+    def replay(  # noqa: PLR0913 - all that one can ask for
         self,
         event_id: str | None = None,
         limit: int | None = None,
@@ -193,6 +195,7 @@ class History:
         upto: int | None = None,
         overlap_s: float = 0.0,
         away_s: float | None = None,
+        most: int | None = None,
     ) -> Batch:
         """What came after the item `event_id`: everything where it is not kept (facts 1.4).
 
@@ -206,39 +209,45 @@ class History:
 
         With `away_s`, who had that item so many seconds ago is not given what was taken here before that, and before the
         overlap, where the item is not kept: this may be another relay, which has old items.
+
+        With `most` it ends after so many items, the overlap not counted: the rest is for who asks again.
         """
         if event_id is None and limit is None:
             return self._batch(0, 0)
-        place = None if event_id is None else self.place(event_id)
-        if event_id is not None and place and overlap_s > 0:
-            begin, end = self._overlap(event_id, place, overlap_s)
+        seen = None if event_id is None else self.seen(event_id)
+        place = behind = 0 if seen is None else seen.number
+        if seen is not None and overlap_s > 0:
+            begin, end = self._overlap(seen, overlap_s)
             place = self._entries[begin].number - 1 if begin < end else place
-        elif event_id is not None and place is None and away_s is not None:
-            place = self._last_before(self._clock() - away_s - overlap_s)
-        return self._between(place or 0, upto, limit)
+        elif event_id is not None and seen is None and away_s is not None:
+            place = behind = self._last_before(self._clock() - away_s - overlap_s)
+        if most is not None:
+            self.expire()
+            upto = self._so_many(behind, most, upto)
+        return self._between(place, upto, limit)
 
     def covered_s(self, event_id: str, overlap_s: float) -> float | None:
         """How much of `overlap_s` is kept before that item, in seconds; None where the item is not known."""
-        place = self.place(event_id)
-        if place is None:
+        seen = self.seen(event_id)
+        if seen is None:
             return None
-        begin, end = self._overlap(event_id, place, overlap_s)
+        begin, end = self._overlap(seen, overlap_s)
         if self._start < begin or begin == end:
             return overlap_s
-        return min(self._taken_at(event_id, end) - self._entries[begin].taken_at, overlap_s)
+        return min(seen.taken_at - self._entries[begin].taken_at, overlap_s)
 
     def since(self, number: int, *, upto: int | None = None) -> Batch:
         """What came after the item with this number; where `first` is greater than the next, some of it is not kept."""
         return self._between(number, upto, None)
 
-    def _overlap(self, event_id: str, place: int, overlap_s: float) -> tuple[int, int]:
-        """Which entries, up to a known item, were taken at most so long before it: the first index, and the one behind.
+    def _overlap(self, seen: Entry, overlap_s: float) -> tuple[int, int]:
+        """Which entries, up to that one, were taken at most so long before it: the first index, and the one behind.
 
         By halving, as thousands can come back at a moment.  Where the clock was set back, that finds a place no later
         than the last one behind which nothing is older: more is sent then, and never less.
         """
-        end = bisect_right(self._entries, place, lo=self._start, key=_number)
-        oldest = self._taken_at(event_id, end) - overlap_s
+        end = bisect_right(self._entries, seen.number, lo=self._start, key=_number)
+        oldest = seen.taken_at - overlap_s
         return bisect_left(self._entries, oldest, lo=self._start, hi=end, key=_taken_at), end
 
     def _last_before(self, moment: float) -> int:
@@ -246,9 +255,11 @@ class History:
         begin = bisect_left(self._entries, moment, lo=self._start, key=_taken_at)
         return self._entries[begin - 1].number if begin > self._start else 0
 
-    def _taken_at(self, event_id: str, end: int) -> float:
-        sign = self._signs.get(event_id)
-        return (sign or self._entries[end - 1]).taken_at
+    def _so_many(self, after: int, most: int, upto: int | None) -> int:
+        """The number of the last of so many items behind that number, none of them beyond `upto`."""
+        begin = bisect_right(self._entries, after, lo=self._start, key=_number)
+        last = self._entries[min(begin + most, len(self._entries)) - 1].number if len(self) else after
+        return last if upto is None else min(last, upto)
 
     def _between(self, after: int, upto: int | None, limit: int | None) -> Batch:
         self.expire()

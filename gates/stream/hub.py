@@ -216,7 +216,8 @@ class Hub:
             if folder is not None:
                 file, most = folder / f"{name}.places", self._config.relay.chains
                 places = Places(file, stream.source_id, stream.history.last, most)
-            held.feed = held.overlay = OverlayFeed(held.feed, self._carrier, places=places)
+            dial_s = self._config.relay.dial_s
+            held.feed = held.overlay = OverlayFeed(held.feed, self._carrier, places=places, taken_in_s=dial_s)
             stream.is_there = held.overlay.is_there
             if held.stored is not None:
                 held.overlay.followed(1)  # by the store, as long as it is there

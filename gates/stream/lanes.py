@@ -172,7 +172,9 @@ class Lane:
 
     def _has_missed(self, consumer: Consumer) -> bool:
         """Whether something behind its position has gone that it was to be sent."""
-        gone = min(self._fanout.feed.history.gone, self._fanout.told)  # what is still to leave, leaves
+        history = self._fanout.feed.history
+        history.expire()  # or what has become too old goes when it is looked for, behind this question
+        gone = min(history.gone, self._fanout.told)  # what is still to leave, leaves
         return gone > consumer.position
 
     def _is_live(self, consumer: Consumer) -> None:

@@ -103,10 +103,18 @@ def polled(
     batch: Batch, *, json: bool, gzip: bool, keep_alive: bool = True, head_only: bool = False
 ) -> bytes:
     """The response to a long poll."""
-    body = encode_array(entry.item for entry in batch.entries) if json else batch.plain
+    body = _body(batch, json=json, gzip=gzip)
     headers = [("Cache-Control", "no-store"), ("Vary", "Accept, Accept-Encoding")]
     if gzip:
-        body = gzipped(body)
         headers.append(("Content-Encoding", "gzip"))
     media_type = _JSON if json else ZTREAMY.media_type
     return whole(200, body, media_type, headers, keep_alive=keep_alive, head_only=head_only)
+
+
+def _body(batch: Batch, *, json: bool, gzip: bool) -> bytes:
+    """Made once for all who ask for the same: many come back at a moment."""
+    key = (json, gzip)
+    if key not in batch.answers:
+        body = encode_array(entry.item for entry in batch.entries) if json else batch.plain
+        batch.answers[key] = gzipped(body) if gzip else body
+    return batch.answers[key]

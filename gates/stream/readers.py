@@ -100,6 +100,12 @@ class Readers:
             if isinstance(reader, Polls):
                 reader.expire(before)
 
+    def end_absent(self) -> None:
+        """End the responses of those who had better go to another that has the stream."""
+        for reader in tuple(self._readers.values()):
+            if reader.feed.absent:
+                reader.end()
+
     def end(self) -> None:
         """End all responses."""
         for reader in tuple(self._readers.values()):

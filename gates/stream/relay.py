@@ -2,25 +2,32 @@
 
 What comes is taken with the ids that it has, so what was had already is dropped, and an item that comes back to where it
 has been bears that stream's id and is dropped there: rings of relays come to rest.  Where a connection is lost, the other
-server is asked for what came after the last item; a stream that is kept remembers it over a restart, too.
+server is asked for what came after the last item; a stream that is kept remembers it over a restart, too.  Where it does not
+keep all of that, a marker stands in the place of what may be missing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import ClientError, ConfigError
-from triplewire.broker.wire.gap_items import missing_of
+from triplewire.broker.wire.gap_items import ANY_CHAIN, Missing, gap_item, missing_of
 from triplewire.broker.wire.item_bodies import check_body
 from triplewire.broker.wire.items import ItemError
 from triplewire.clients.streams.addresses import followed_url, is_at_tracker, published_url
 from triplewire.clients.streams.consumer import AsyncStreamConsumer
+from triplewire.clients.streams.last_seen import LastSeen
+from triplewire.clients.streams.progress import published_at
+from triplewire.clients.streams.remembered import MARGIN_S
 from triplewire.clients.streams.settings import StreamSettings
 from triplewire.gates.identity import tokens_at
 
 from .joined_source import published
+from .requests import MOST_OVERLAP_S
 
 if TYPE_CHECKING:
     from triplewire.broker.config import PathsConfig, StreamConfig
@@ -44,11 +51,9 @@ def followed(name: str, config: StreamConfig) -> str:
     """
     try:
         # Whichever of the stream's URLs was given, what is followed is /priority
-        url = followed_url(published_url(config.url, "priority"))
+        return followed_url(published_url(config.url, "priority"))
     except ValueError as error:
         raise ConfigError(f"streams.{name}.url: {error}") from error
-    # A tracker sends us to any relay, after a restart as well; what is kept here already is dropped.
-    return f"{url}{'&' if '?' in url else '?'}overlap={_OVERLAP_S:g}" if is_at_tracker(url) else url
 
 
 class Relay:
@@ -60,6 +65,8 @@ class Relay:
         self.trouble = ""
         self._into = into
         self._url = followed(into.name, into.config)
+        self._markers: list[Item] = []  # of gaps, to stand before what is published next
+        self._since = 0.0  # when the last was published that was taken here
         self._settings = StreamSettings(ca_file=into.config.ca or None, backoff_longest_s=5.0)
         self._tokens = tokens_at(into.config.login, into.config, paths)
 
@@ -77,8 +84,11 @@ class Relay:
             await asyncio.sleep(wait_s)
 
     async def _follow(self) -> None:
+        url = self._url
+        if is_at_tracker(url):  # which sends us to any relay, after a restart as well
+            url = f"{url}{'&' if '?' in url else '?'}overlap={self._overlap_s():g}"
         async with AsyncStreamConsumer(
-            self._url,
+            url,
             settings=self._settings,
             authorization=self._tokens,
             last_seen=self._last(),
@@ -89,7 +99,10 @@ class Relay:
         ) as consumer:
             self._connects()
             async for items in consumer.batches():
-                await published(self._into, [item for item in items if self._fits(item)], self._url)
+                markers, self._markers = self._markers, []
+                fit = [item for item in items if self._fits(item)]
+                await published(self._into, markers + fit, self._url)
+                self._since = _published_at(items[-1], self._into.history.clock())
 
     def _fits(self, item: Item) -> bool:
         """Whether it would end none of those who follow here; what another server lets through is its own affair."""
@@ -100,12 +113,23 @@ class Relay:
             return False
         return True
 
-    def _last(self) -> str | None:
-        newest = None
-        for entry in self._into.history:
-            if missing_of(entry.item) is None:  # another relay may not have the marker
-                newest = entry
-        return newest.item.event_id if newest is not None else None
+    def _last(self) -> LastSeen | None:
+        """The last two, without markers: another relay may not have these."""
+        entries = (entry for entry in reversed([*self._into.history]) if missing_of(entry.item) is None)
+        newest = [*islice(entries, 2)]
+        if not newest:
+            return None
+        self._since = _published_at(newest[0].item, newest[0].taken_at)
+        last, before = newest[0].item.event_id, newest[1].item.event_id if len(newest) > 1 else None
+        return LastSeen(last, before, at=self._since)
+
+    def _overlap_s(self) -> float:
+        """No more than is kept: what comes again is dropped by that.  Before the first of all there was nothing here."""
+        history = self._into.history
+        if history.first == 1 or not len(history):
+            return _OVERLAP_S
+        kept_s = history.newest(1)[0].taken_at - next(iter(history)).taken_at
+        return round(max(0.0, min(_OVERLAP_S, kept_s - min(MARGIN_S, kept_s / 2))), 3)
 
     def _gap(self, gap: Gap) -> None:
         self.gaps += 1
@@ -113,7 +137,21 @@ class Relay:
             log.warning("! the relay that %s follows could not get %s", self._into.name, gap.missing)
         else:
             log.warning("! %s may have missed items after %.60s", self._into.name, gap.last_seen)
+            self._markers.append(self._marker())
+
+    def _marker(self) -> Item:
+        """In the place of what was published since the last that was taken here."""
+        # For so long one of several publishers may have been silent at the relay that was left
+        since = self._since - (MOST_OVERLAP_S if is_at_tracker(self._url) else 0.0)
+        first = max(1, math.floor(since))
+        until = max(first, math.ceil(self._into.history.clock()))
+        return gap_item(Missing(ANY_CHAIN, "", first, until), self._into.source_id)
 
     def _connects(self) -> None:
         self.tries += 1
         self.trouble = ""
+
+
+def _published_at(item: Item, taken_at: float) -> float:
+    """It may have waited for long, as where nothing could be kept."""
+    return min(taken_at, published_at(item) or taken_at)

@@ -6,14 +6,17 @@ gaps.  An item is looked at once: its RDF is parsed for all filters together, an
 consumers, the stream's own among them.  Markers of gaps pass, as what is missing might have; and where nothing has passed for
 long, there is a sign of life, so that who follows knows that the stream is there.
 
-A filter is asked on the event loop.  One that takes more than a fifth of the time is ended, and refused for a while; to
+A filter is asked on the event loop, and about what the stream keeps in short steps.  One that takes more than a fifth of the time is ended, and refused for a while; to
 read an item's RDF counts for the filter that needs it first.  Nor may the making of selections take more than that.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from triplewire.broker.errors import Overloaded
@@ -31,7 +34,7 @@ from .stream import sign_of_life
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from triplewire.broker.config import LimitsConfig, StreamGateConfig
+    from triplewire.broker.config import LimitsConfig, StreamConfig, StreamGateConfig
 
     from .entry import Entry
     from .feed import Feed
@@ -44,6 +47,7 @@ LINGER_S = 60.0
 _SHARE = 0.2  # of the time
 _ALLOWANCE_S = 1.0  # at once
 _LOOK_BACK_S = 0.5  # spent on what the stream keeps, the newest first, when a selection is made
+_STEP_S = 0.02  # of that at once, as long as nobody else has the event loop
 _JUST_NOW_S = 1.0  # who has asked for a selection listens by then
 
 
@@ -74,6 +78,28 @@ class _Allowance:
         self._at = now
 
 
+class _Passed(History):
+    """What has passed of what the stream keeps in `whole`, with the same numbers.
+
+    What did not pass has its place all the same: a client may have seen last a sign of life of the stream that names it.
+    """
+
+    def __init__(self, name: str, config: StreamConfig, whole: History) -> None:
+        super().__init__(name, config, whole.clock)
+        self._whole = whole
+        self.looked_from = 0  # what the stream keeps from before that number was not looked at
+
+    def seen(self, event_id: str) -> Entry | None:
+        """See `History`."""
+        entry = super().seen(event_id) or self._whole.seen(event_id)
+        return None if entry is None or entry.number < self.looked_from else entry
+
+    def covered_s(self, event_id: str, overlap_s: float) -> float | None:
+        """See `History`: what did not pass is none that is missing."""
+        covered_s = None if self.looked_from else self._whole.covered_s(event_id, overlap_s)
+        return super().covered_s(event_id, overlap_s) if covered_s is None else covered_s
+
+
 class Selection(FeedOf):
     """What passes one filter, with the numbers that it has in the stream; what is published goes into the stream."""
 
@@ -82,17 +108,20 @@ class Selection(FeedOf):
         super().__init__(feed)
         self.filter = chosen
         self.idle_since = clock()
-        self._passed = History(feed.name, feed.config, feed.history.clock)
+        self._passed = _Passed(feed.name, feed.config, feed.history)
         self._clock = clock
         self._asking = _Allowance(clock)
-        self._seen = 0  # the number of the last entry that was looked at
+        self._seen = feed.history.last  # the number of the last entry that was looked at
         self._waiting: set[int] = set()  # the numbers of those that passed and have not left
         self._batches: Listeners[Batch] = Listeners()
         self._entries: Listeners[Batch] = Listeners()
         self._ends: Listeners[None] = Listeners()
         self._ended = False
         self._came_at = self._left_at = clock()  # when something was told last at once, and in a batch
-        self._look_back()
+        self._kept = [*feed.history]  # what is still to be looked at of it, the newest last
+        self._found: deque[Entry] = deque()  # what of that, and of what came since, passed
+        self._look_back_s = _LOOK_BACK_S
+        self._is_whole = False
 
     @property
     def history(self) -> History:
@@ -129,7 +158,9 @@ class Selection(FeedOf):
     def came(self, entries: Sequence[tuple[Entry, Looked]]) -> None:
         """These were taken by the stream."""
         passed = self._look(entries)
-        if passed:
+        if passed and not self._is_whole:
+            self._found.extend(passed)
+        elif passed:
             self._came_at = self._clock()
             self._passed.add(passed)
             self._waiting.update(entry.number for entry in passed)
@@ -147,6 +178,31 @@ class Selection(FeedOf):
                 self._batches.tell(batch if len(passed) == len(batch) else Batch(self.name, passed))
         elif self.used and not waiting:
             self._break_silence(batch.last)
+
+    def look_back(self, longest_s: float) -> bool:
+        """Look for about so long at what the stream keeps; whether that is done, and somebody may listen."""
+        if self._is_whole:
+            return True
+        self.idle_since = began = self._clock()
+        until = began + min(longest_s, self._look_back_s)
+        while self._kept:
+            entry = self._kept.pop()
+            if entry.item.event_type == GAP or self.filter.passes(Looked(entry.item)):
+                self._found.appendleft(entry)
+            if self._clock() > until:
+                break
+        self._look_back_s -= self._clock() - began
+        if self._kept and self._look_back_s > 0:
+            return False
+        self._is_whole = True
+        if self._kept:
+            log.info("= a filter of %s was asked about a part of what is kept only", self.name)
+            self._passed.looked_from = self._kept[-1].number + 1
+            self._kept.clear()
+        self._passed.add(self._found)
+        self._waiting.update(entry.number for entry in self._found if entry.number > self._feed.sent)
+        self._found.clear()
+        return True
 
     def overspent(self) -> bool:
         """Whether the filter has taken more of the time than it may."""
@@ -183,19 +239,6 @@ class Selection(FeedOf):
         if entries:
             self._seen = max(self._seen, entries[-1][0].number)
         return passed
-
-    def _look_back(self) -> None:
-        until = self._clock() + _LOOK_BACK_S
-        passed: list[Entry] = []
-        for entry in reversed(tuple(self._feed.history)):
-            if entry.item.event_type == GAP or self.filter.passes(Looked(entry.item)):
-                passed.append(entry)
-            if self._clock() > until:
-                log.info("= a filter of %s was asked about a part of what is kept only", self.name)
-                break
-        self._passed.add(passed[::-1])
-        self._seen = self._feed.history.last
-        self._waiting.update(entry.number for entry in passed if entry.number > self._feed.sent)
 
     def _added(self, listeners: Listeners[Batch], listener: Callable[[Batch], None]) -> Callable[[], None]:
         forget = listeners.add(listener)
@@ -276,6 +319,7 @@ class Selections:
         self._limits = limits
         self._clock = clock
         self._making = _Allowance(clock)
+        self._turn = asyncio.Lock()
         self._streams: dict[Feed, _Selected] = {}
 
     def __len__(self) -> int:
@@ -288,9 +332,33 @@ class Selections:
             RequestError: a parameter is not as it should be.
             Overloaded: there are stream.selections already, or this one took too long lately.
         """
+        found = self._begun(feed, parameters)
+        if found is None:
+            return feed
+        self._look_back(found, math.inf)
+        return found
+
+    async def prepare(self, feed: Feed, parameters: Iterable[tuple[str, str]]) -> None:
+        """Let `of` answer at once: what the stream keeps is looked at in steps, one selection's at a time.
+
+        Raises:
+            BrokerError: see `of`.
+        """
+        found = self._begun(feed, parameters)
+        while found is not None:
+            async with self._turn:
+                if self._look_back(found, _STEP_S):
+                    return
+                await asyncio.sleep(0)
+
+    def _look_back(self, selection: Selection, longest_s: float) -> bool:
+        with self._making:
+            return selection.look_back(longest_s)
+
+    def _begun(self, feed: Feed, parameters: Iterable[tuple[str, str]]) -> Selection | None:
         chosen = filter_of(parameters, self._limits)
         if not chosen:
-            return feed
+            return None
         self._drop_closed()
         selected = self._streams.get(feed)
         if selected is None:

@@ -16,6 +16,7 @@ from triplewire.broker.errors import (
     Forbidden,
     MethodNotAllowed,
     NotFound,
+    Overloaded,
     ShuttingDown,
 )
 from triplewire.broker.rights import Scope
@@ -39,7 +40,7 @@ from .ways import head_of, way_of
 if TYPE_CHECKING:
     import socket
     import ssl
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from triplewire.broker.config import LimitsConfig, StreamGateConfig
     from triplewire.broker.rights import Access
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
     # Feeds by what a URL's parameters choose of them.
     Select: TypeAlias = Callable[[Feed, tuple[tuple[str, str], ...]], Feed]
+    # Returns when that can be had at once.
+    Prepare: TypeAlias = Callable[[Feed, tuple[tuple[str, str], ...]], Awaitable[None]]
     # The list of streams: its media type and its bytes, for a client that may follow these, by its Accept and
     # the scheme (http, https) that it has come by.
     Directory: TypeAlias = Callable[[Access, StreamRequest, str], tuple[str, bytes]]
@@ -63,6 +66,8 @@ BACKLOG = 4096
 _SWEEP_S = 1.0
 _GRACE_S = 2.0  # that consumers have to read the end of their response
 _READS = frozenset({"stream", "compressed", "priority", "long-polling"})
+# One poll is answered with so many items at most, unless it says how many it wants; who polls again gets the next ones.
+_POLLED = 2048
 _PUBLISHES = ("/publish", "/publish-cont")
 
 
@@ -77,6 +82,7 @@ class StreamServer:
         config: StreamGateConfig,
         *,
         select: Select | None = None,
+        prepare: Prepare | None = None,
         directory: Directory | None = None,
         accounts: Accounts | None = None,
     ) -> None:
@@ -85,6 +91,7 @@ class StreamServer:
         self._feeds = feeds
         self._authority = authority
         self._select = select
+        self._prepare = prepare
         self._directory = directory
         self._accounts = accounts or OwnAccounts(Quotas(limits), limits)
         self._publishing = Publishing(config, limits.bodies_bytes)
@@ -247,6 +254,8 @@ class StreamServer:
     def _followed(self, request: StreamRequest) -> Feed:
         """What of a stream it asks for."""
         feed, conditions = self._feed(request.target()), request.conditions()
+        if feed.absent:
+            raise Overloaded(f"the others that have the stream {feed.name:.100} are not reached")
         return self._select(feed, conditions) if conditions and self._select is not None else feed
 
     def _published(self, access: Access, target: Target) -> Feed:
@@ -268,6 +277,9 @@ class StreamServer:
         access.need(Scope.SUBSCRIBE)
         if not access.rights.may_follow(target.stream):
             raise Forbidden(f"the token is not for following {target.stream}")
+        conditions = request.conditions()
+        if conditions and self._prepare is not None:
+            await self._prepare(self._feed(target), conditions)
         if target.access == "long-polling" and not request.websocket:
             return self._poll(connection, request, self._followed(request))
         way = way_of(request)
@@ -301,7 +313,11 @@ class StreamServer:
     def _poll(self, connection: Connection, request: StreamRequest, feed: Feed) -> bytes | None:
         past = request.past()
         batch = feed.history.replay(
-            past.last_seen, past.limit, overlap_s=past.overlap_s or 0.0, away_s=past.away_s
+            past.last_seen,
+            past.limit,
+            overlap_s=past.overlap_s or 0.0,
+            away_s=past.away_s,
+            most=_POLLED if past.limit is None else None,
         )
         json, gzip = request.takes_json, request.takes_gzip
         if len(batch) or request.non_blocking or request.method == "HEAD" or self._closing:
@@ -333,9 +349,10 @@ class StreamServer:
             self._judging = asyncio.get_running_loop().create_task(self._lapses.judge_again())
 
     def _sweep(self) -> None:
-        """Cut those who say nothing in time, and answer those who have polled for too long."""
+        """Cut those who say nothing in time, answer those who have polled for too long, and end what should not be followed."""
         now = self.now()
         self._sweeping = asyncio.get_running_loop().call_later(_SWEEP_S, self._sweep)
         self._connections.expire(now)
         self._lapses.expire()
         self._readers.expire(now - self.config.poll_s)
+        self._readers.end_absent()

@@ -40,6 +40,8 @@ log = logging.getLogger("triplewire.gates.stream")
 FOLDER = "streams"  # what is kept over a restart is there, under store.data
 _SILENCE_S = 300.0
 _ABSENT_S = 1.0  # so often it is looked whether signs of life may be sent again
+# So many silences after a sign of life was due, who still follows is sent away.
+_ABSENT_FOR = 3
 _CONFLICTS_S = 60.0  # between two lines of the log
 
 
@@ -91,6 +93,7 @@ class Stream:
         self._silence_s = silence_s
         self._heard_at = loop.time()
         self._conflict_at = -math.inf
+        self._absent_since: float | None = None  # a sign of life was due, and the others were not reached
         self._silence = loop.call_later(silence_s, self._break_silence) if silence_s else None
 
     @property
@@ -98,6 +101,13 @@ class Stream:
         """See `Feed`: what comes when a sign of life is due may still wait for the end of the window."""
         window_s = max(self.config.window_s, self.config.window_most_s)
         return self._silence_s + window_s if self._silence_s else 0.0
+
+    @property
+    def absent(self) -> bool:
+        """See `Feed`."""
+        since = self._absent_since
+        is_long = since is not None and self._loop.time() - since >= _ABSENT_FOR * self._silence_s
+        return is_long and not self.is_there()
 
     def listen(self, on_batch: Callable[[Batch], None]) -> Callable[[], None]:
         """Call `on_batch` once a window."""
@@ -253,11 +263,16 @@ class Stream:
         silent_s = self._loop.time() - self._heard_at
         if self._waiting or silent_s < self._silence_s:
             wait_s = self._silence_s - silent_s
+            self._absent_since = None
+        elif not self.is_there():
+            wait_s = min(_ABSENT_S, self._silence_s)  # who follows had better go to another
+            if self._absent_since is None:
+                self._absent_since = self._loop.time()
+                log.warning("! %s is not reached by the others, and gives no signs of life", self.name)
         else:
             wait_s = 0.0
-            if not self.is_there():
-                wait_s = min(_ABSENT_S, self._silence_s)  # who follows had better go to another
-            elif len(self._batch_listeners) or len(self._now_listeners):
+            self._absent_since = None
+            if len(self._batch_listeners) or len(self._now_listeners):
                 self._send_sign_of_life()
         self._silence = self._loop.call_later(wait_s if wait_s > 0 else self._silence_s, self._break_silence)
 

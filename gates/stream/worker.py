@@ -27,6 +27,7 @@ from triplewire.broker.security.authority import Nobody
 
 from .accounts import AskedAccounts
 from .channel import (
+    Absent,
     Answer,
     Asking,
     Authorize,
@@ -141,6 +142,9 @@ class Worker:
                 self._feeds[name] = Copy(message, self.channel, self._asking)
             case Closed(name):
                 self._close(name)
+            case Absent(names):
+                for name, feed in self._feeds.items():
+                    feed.absent = name in names
             case Changed():
                 self._authority.changed()
             case Begin():
@@ -173,6 +177,7 @@ class Worker:
             begin.limits,
             begin.config,
             select=selections.of,
+            prepare=selections.prepare,
             directory=self._list,
             accounts=AskedAccounts(self.channel, self._asking, begin.limits),
         )

@@ -18,6 +18,7 @@ from triplewire.gates.quotas import Quotas
 
 from .accounts import Ledger
 from .channel import (
+    Absent,
     Authorize,
     Begin,
     Came,
@@ -83,6 +84,7 @@ class Workers:
         self._workers: dict[int, WorkerProcess] = {}
         self._listening: dict[str, tuple[Feed, list[Callable[[], None]]]] = {}
         self._following: dict[str, int] = {}  # how many follow, by stream, and one for the copies
+        self._absent: frozenset[str] = frozenset()
         self._failures = [0] * config.workers
         self._starting: dict[int, asyncio.Task[None]] = {}
         self._unlisten: Callable[[], None] | None = None
@@ -236,6 +238,7 @@ class Workers:
         is_open = isinstance(self._authority, Nobody)
         for name, (feed, _) in self._listening.items():
             worker.channel.send(opened(name, feed))
+        worker.channel.send(Absent(self._absent))
         worker.channel.send(Begin(self._each, self._limits, addresses, is_open, self._trackers))
 
     def _listen(self, name: str, feed: Feed) -> None:
@@ -282,11 +285,18 @@ class Workers:
                 self._listening[name][0].followed(count - self._following[name])
                 self._following[name] = count
 
+    def _tell_absent(self) -> None:
+        absent = frozenset(name for name, (feed, _) in self._listening.items() if feed.absent)
+        if absent != self._absent:
+            self._absent = absent
+            self._tell(Absent(absent))
+
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_S)
             self.refresh()
             self._count()
+            self._tell_absent()
             now = asyncio.get_running_loop().time()
             for worker in tuple(self._workers.values()):
                 why = "has ended" if worker.reap() else worker.trouble(now)

@@ -137,7 +137,7 @@ class Attacker:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await asyncio.gather(*(wire.close() for wire in self._opened))
-        await self._http.delete(f"/nodes/{self.name}")
+        await self._goodbye()
         await self._http.aclose()
 
     async def linked(self, *peers: str, within_s: float = 10.0) -> None:
@@ -205,8 +205,11 @@ class Attacker:
 
     async def forget(self) -> None:
         """Leave at the tracker, and come back as a newcomer with the next status."""
-        await self._http.delete(f"/nodes/{self.name}")
+        await self._goodbye()
         self._taken = ("", 0)
+
+    async def _goodbye(self) -> None:
+        await self._http.delete(f"/nodes/{self.name}", params={"instance": self._instance})
 
     async def _beat(self) -> None:
         while True:

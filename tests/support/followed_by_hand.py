@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 
 from triplewire.broker.wire.items import encode_item
 from triplewire.clients.flows import Reply
@@ -14,7 +15,8 @@ TRACKER = "http://tracker/consume/events/compressed"
 ONE, TWO = "http://one/events/compressed", "http://two/events/compressed"
 OK = Reply(200)
 KNOWN = Reply(200, {"triplewire-overlap": "10.000"})
-EARLIER = (("last-seen", "e58"), ("overlap", "10"), ("away", "2"))  # after `followed_for(60, ...)`, at once
+AGAIN = (("last-seen", "e58"), ("overlap", "10"))  # after `followed_for(60, ...)`, at once, at the same relay
+EARLIER = (*AGAIN, ("away", "2"))  # and at another
 
 
 def following(told=None, settings=None, **options):
@@ -60,8 +62,13 @@ def tracked(*others, told=None, settings=None, url=TRACKER, **options):
     return made, clock
 
 
+def stamp(clock, ahead_s=0.0):
+    """The Timestamp of what is published now, by a clock that is so much ahead of the wall clock of `tracked`."""
+    return datetime.fromtimestamp(clock.now + 1e9 + ahead_s, UTC).isoformat(timespec="milliseconds")
+
+
 def followed_for(seconds, flow, clock, item, node=""):
-    """Follow at a relay, an item a second; the flow is at its next read then."""
+    """Follow at a relay, an item a second, which comes at once; the flow is at its next read then."""
     step = next(flow)
     assert step.url == TRACKER
     step = flow.send(sent_to(ONE, node))
@@ -69,6 +76,7 @@ def followed_for(seconds, flow, clock, item, node=""):
     flow.send(OK)
     for number in range(1, seconds + 1):
         clock.now += 1.0
-        assert flow.send(wire(item(number))) == (item(number),)
+        made = item(number, timestamp=stamp(clock))
+        assert flow.send(wire(made)) == (made,)
         flow.send(None)
     return step

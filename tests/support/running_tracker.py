@@ -90,7 +90,7 @@ class FakeNodes:
 
     def leave(self, name: str) -> None:
         """Says goodbye; the others are told with their next statuses."""
-        answer = self.http.delete(f"/nodes/{name}")
+        answer = self.http.delete(f"/nodes/{name}", params={"instance": self.nodes[name].instance})
         assert answer.status_code == 204, answer.text
         del self.nodes[name]
         self.settle()

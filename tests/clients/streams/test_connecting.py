@@ -2,6 +2,7 @@
 
 import pytest
 from support.followed_by_hand import (
+    AGAIN,
     EARLIER,
     OK,
     ONE,
@@ -114,7 +115,7 @@ def test_where_the_tracker_does_not_answer_it_goes_to_the_relay_that_it_had(item
     step = next(flow)
     assert step.url == TRACKER
     step = fails(step)
-    assert (step.url, step.params) == (ONE, EARLIER)
+    assert (step.url, step.params) == (ONE, AGAIN)
     step = fails(step)
     assert (step.url, step.params) == ("http://plain/events/stream", EARLIER)
     step = fails(step)
@@ -175,6 +176,41 @@ def test_the_only_relay_that_refuses_us_is_believed_when_it_says_so_again():
     assert next(flow).params == (("avoid", "r1"),)
     assert isinstance(flow.send(Reply(503)), Wait)
     assert next(flow).params == ()
+    flow.send(sent_to(ONE, "r1"))
+    with pytest.raises(BrokerRefused):
+        flow.send(Reply(403))
+
+
+def test_the_relay_that_we_had_can_not_say_it_twice(item):
+    """Nobody but it says so, until a tracker does, or another relay, or the tracker has no other."""
+
+    def refused_twice():
+        follower, clock = tracked(authorization=lambda: "secret")
+        flow = follower.flow()
+        followed_for(3, flow, clock, item, node="r1")
+        flow.send(b"")
+        for _ in range(3):
+            assert next(flow).url == TRACKER
+            assert flow.throw(ConnectionLost("away")).url == ONE
+            assert isinstance(flow.send(Reply(403)), Wait)
+        assert next(flow).url == TRACKER
+        return flow
+
+    with pytest.raises(BrokerRefused):
+        refused_twice().send(Reply(403))
+    flow = refused_twice()
+    flow.send(sent_to(TWO, "r2"))
+    with pytest.raises(BrokerRefused):
+        flow.send(Reply(403))
+    flow = refused_twice()
+    flow.send(sent_to(TWO, "r2"))
+    assert flow.send(OK) == Read(OK)
+
+    flow = refused_twice()
+    flow.send(sent_to(ONE, "r1"))
+    assert flow.send(Reply(403)).url == ONE
+    assert isinstance(flow.send(Reply(403)), Wait)
+    assert next(flow).params[-1] == ("avoid", "r1")
     flow.send(sent_to(ONE, "r1"))
     with pytest.raises(BrokerRefused):
         flow.send(Reply(403))

@@ -20,6 +20,7 @@ from triplewire.clients.streams.remembered import MARGIN_S
 from triplewire.clients.streams.settings import StreamSettings
 from triplewire.gates.stream.entry import Entry
 from triplewire.gates.stream.history import History
+from triplewire.gates.stream.stream import timestamp
 
 TRACKER = "http://tracker/consume/events/compressed"
 # Of two items, each can be so much later at one relay than at the other: together not more than the consumer's margin.
@@ -38,6 +39,8 @@ class Relay:
             if n not in dropped
         )
         self.coming = [(at, items[n][1], n) for at, n in coming]
+        # What a publisher says of when it was is in every other item
+        self._stamps = [None if n % 2 else timestamp(at) for n, (at, _) in enumerate(items)]
         self.now = 0.0
         self.history = History("events", StreamConfig(history_items=most), lambda: self.now)
         self._next = 0
@@ -49,7 +52,7 @@ class Relay:
         while self._next < len(self.coming) and self.coming[self._next][0] <= now:
             at, publisher, number = self.coming[self._next]
             self.now = at
-            item = Item(f"e{number}", f"p{publisher}", "text/plain")
+            item = Item(f"e{number}", f"p{publisher}", "text/plain", timestamp=self._stamps[number])
             self.history.add([Entry(next(self._numbers), item, at)])
             taken.append((at, item))
             self._next += 1
@@ -140,6 +143,7 @@ def world(items, delays, *, remembered=32_768, dropped=(), late=None, most=100_0
         told=Told(on_gap=gaps.append),
         rng=random.Random(7),
         clock=lambda: made["world"].now if made else 0.0,
+        wall_clock=lambda: made["world"].now if made else 0.0,
     )
     made["world"] = World(relays, follower)
     return made["world"], gaps

@@ -1,7 +1,10 @@
 """Where it goes on, and when items may be missing."""
 
+from collections import deque
+
 import pytest
 from support.followed_by_hand import (
+    AGAIN,
     EARLIER,
     KNOWN,
     OK,
@@ -11,15 +14,19 @@ from support.followed_by_hand import (
     followed_for,
     following,
     sent_to,
+    stamp,
     tracked,
     wire,
 )
 
+from triplewire.broker.config import StreamConfig
 from triplewire.broker.errors import ConnectionLost
 from triplewire.clients.flows import Reply, Wait
 from triplewire.clients.streams.following import Gap, Told
 from triplewire.clients.streams.last_seen import LastSeen, LastSeenFile
 from triplewire.clients.streams.settings import StreamSettings
+from triplewire.gates.stream.entry import Entry
+from triplewire.gates.stream.history import History
 
 
 def test_at_another_relay_it_begins_earlier(item):
@@ -40,12 +47,13 @@ def test_at_another_relay_it_begins_earlier(item):
 
 
 def test_a_relay_that_has_begun_anew_has_another_order_too(item):
-    """So it begins earlier there as well, where a tracker sent it."""
+    """So it begins earlier there as well, where a tracker sent it; what it does not know, it has let go of."""
     follower, clock = tracked()
     flow = follower.flow()
     followed_for(60, flow, clock, item)
-    flow.send(b""), next(flow)
-    assert flow.send(sent_to(ONE)).params == EARLIER
+    flow.send(b"")
+    assert next(flow).params[:3] == EARLIER
+    assert flow.send(sent_to(f"{ONE}?last-seen=e58&overlap=10&away=2")).params == AGAIN
 
 
 def test_a_stream_at_one_server_has_one_order(item):
@@ -126,6 +134,54 @@ def test_what_comes_of_what_a_server_kept_counts_from_when_the_one_before_was_ha
     assert state.read().at == 1_000_000_000.0 + 1058.0
     flow.send(b"")
     assert next(flow).params[:3] == (("last-seen", "e68"), ("overlap", "10"), ("away", "312"))
+
+
+@pytest.mark.parametrize("is_stamped", [True, False])
+def test_who_reads_slowly_is_given_all_that_is_kept(item, is_stamped):
+    """What it read last had waited for minutes when it came: whether its own time says that, or nothing does."""
+    follower, clock = tracked()
+    history = History("events", StreamConfig(history_items=1000), clock)
+    flow = follower.flow()
+    next(flow), flow.send(sent_to(ONE)), flow.send(OK)
+    sent = deque()
+    for number in range(2500):
+        clock.now += 0.1
+        made = item(number, timestamp=stamp(clock) if is_stamped else "early in the morning")
+        history.add([Entry(number + 1, made, clock.now)])
+        sent.append(made)
+        if number % 2:
+            flow.send(wire(sent.popleft())), flow.send(None)
+    flow.send(b""), next(flow)
+    given = dict(flow.send(sent_to(TWO)).params)
+    assert history.gone == 1500, "what it had ends at 1250"
+    away_s, overlap_s = float(given["away"]), float(given["overlap"])
+    assert history.replay(given["last-seen"], overlap_s=overlap_s, away_s=away_s).first == history.first
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, 300.0])
+def test_who_keeps_up_is_not_given_all_that_is_kept(item, ahead_s):
+    """However long it has followed, and whether the publisher's clock is right or not."""
+    follower, clock = tracked()
+    flow = follower.flow()
+    next(flow), flow.send(sent_to(ONE)), flow.send(OK)
+    for number in range(100):
+        clock.now += 60.0
+        flow.send(wire(item(number, timestamp=stamp(clock, ahead_s)))), flow.send(None)
+    flow.send(b""), next(flow)
+    assert flow.send(sent_to(TWO)).params == (("last-seen", "e98"), ("overlap", "10"), ("away", "60"))
+
+
+def test_a_publisher_s_clock_that_is_ahead_makes_nothing_young(item):
+    """Once that was seen: what comes ten minutes late then is not five minutes old."""
+    follower, clock = tracked()
+    flow = follower.flow()
+    next(flow), flow.send(sent_to(ONE)), flow.send(OK)
+    for number in range(100):
+        clock.now += 10.0
+        late_s = 0.0 if number < 30 else 600.0
+        flow.send(wire(item(number, timestamp=stamp(clock, 300.0 - late_s)))), flow.send(None)
+    flow.send(b""), next(flow)
+    assert dict(flow.send(sent_to(TWO)).params)["away"] == "610"
 
 
 def test_less_than_was_asked_of_a_publisher_that_was_silent_is_a_gap(item):

@@ -129,10 +129,10 @@ def test_the_defaults_fit_the_fastest_stream_that_was_measured():
     assert had.beginning(settings.overlap_s).overlap_s == settings.overlap_s
 
 
-def heard(had, clock, at, event_id, origin):
+def heard(had, clock, at, event_id, origin, *, late_s=math.inf):  # noqa: PLR0913
     clock.now = 1000.0 + at
     had.came()
-    had.add(event_id, origin)
+    had.add(event_id, origin, late_s)
 
 
 def test_one_origin_that_was_silent_makes_it_begin_earlier():
@@ -176,41 +176,44 @@ def test_the_origins_that_are_known_are_bounded():
 
 
 def test_how_long_ago_it_was_had():
-    """From when it came, and not from when it had been dealt with."""
+    """From when it was published, as long before it came as it says; not from when it had been dealt with."""
     clock = Clock()
     had = Remembered(1000, clock)
     had.opened()
     clock.now += 5.0
     had.came()
     clock.now += 100.0
-    had.add("e")
-    assert had.age_s() == 100.0
+    had.add("e", "p", 3.0)
+    assert had.age_s() == 103.0
     assert had.beginning(10.0).at == 1005.0
     clock.now += 7.0
-    assert had.age_s() == 107.0
+    assert had.age_s() == 110.0
 
 
-def test_what_came_soon_after_a_connection_was_opened_may_be_as_old_as_what_that_goes_on_behind():
-    """Also where the next one dies as soon; what comes a minute later is new."""
+def test_what_comes_may_be_as_old_as_what_the_connection_goes_on_behind():
+    """However long after that it comes, unless it says that it is younger; and no older than the first connection."""
     clock = Clock()
     had = Remembered(1000, clock)
     had.opened()
     heard(had, clock, 10.0, "a", "p")
+    assert had.age_s() == 10.0
+    assert had.age_s(had.beginning(5.0)) == 10.0 - 5.0, "and the overlap"
     clock.now = 1310.0
-    assert had.age_s() == 300.0
     had.opened(had.age_s())
-    heard(had, clock, 311.0, "b", "p")
-    clock.now = 1315.0
-    assert had.age_s() == 305.0
+    heard(had, clock, 900.0, "b", "p", late_s=2.0)
+    assert had.age_s() == 2.0
+    clock.now = 1910.0
     had.opened(had.age_s())
-    heard(had, clock, 316.0, "c", "p")
-    assert had.age_s() == 306.0
-    heard(had, clock, 380.0, "d", "p")
-    assert had.age_s() == 0.0
+    heard(had, clock, 990.0, "c", "p")
+    assert had.age_s() == 92.0
+    heard(had, clock, 991.0, "d", "p", late_s=500.0)
+    assert had.age_s() == 93.0
+    heard(had, clock, 992.0, "e", "p", late_s=1.0)
+    assert had.age_s() == 1.0
 
 
 def test_how_old_it_may_be_is_bounded_by_what_is_known_here():
-    """What was forgotten would come again."""
+    """What was forgotten would come again, but where it says that it is older."""
     clock = Clock()
     had = Remembered(2, clock)
     had.opened()
@@ -219,7 +222,9 @@ def test_how_old_it_may_be_is_bounded_by_what_is_known_here():
     had.opened(had.age_s())
     for number in range(10):
         heard(had, clock, 300.0 + number, f"e{number}", "p")
-    assert had.age_s() == pytest.approx(2.0)
+    assert had.age_s() == 2.0
+    beginning = had.beginning(10.0)
+    assert had.age_s(beginning) == 2.0 - beginning.overlap_s
 
 
 @pytest.mark.parametrize(("age_s", "expected"), [(30.0, 35.0), (math.inf, math.inf)])

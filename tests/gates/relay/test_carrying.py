@@ -228,6 +228,39 @@ async def test_a_disk_that_is_full_holds_up_what_comes(tmp_path, carrier, monkey
     await feed.close()
 
 
+async def test_where_nothing_is_taken_the_stream_is_not_there(tmp_path, carrier, monkeypatch):
+    """Who follows goes to another, as with a full disk all that comes is lost here in the end; for a moment it may wait."""
+    loop = asyncio.get_running_loop()
+    inner = open_stream("events", StreamConfig(keep=True), loop, folder=tmp_path)
+    feed = OverlayFeed(inner, carrier, taken_in_s=5.0)
+    clock, now = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: clock() + now)
+    append = history_file.HistoryFile.append
+
+    def full(*_):
+        raise StoreError("there is no room")
+
+    monkeypatch.setattr(joined_source, "_AGAIN_KEEPING_S", 0.001)
+    monkeypatch.setattr(history_file.HistoryFile, "append", full)
+    taking = asyncio.create_task(feed.take([item("a")], "them"))
+    await until(lambda: inner.history.trouble)
+    assert feed.is_there()
+    now += 6.0
+    assert not feed.is_there()
+    monkeypatch.setattr(history_file.HistoryFile, "append", append)
+    await taking
+    assert feed.is_there()
+    with monkeypatch.context() as broken:
+        broken.setattr(history_file.HistoryFile, "append", full)
+        with pytest.raises(StoreError):
+            await feed.publish([item("mine")], "us")
+    now += 6.0
+    assert inner.history.trouble
+    assert feed.is_there(), "nothing that came waits"
+    inner.close()
+    await feed.close()
+
+
 async def test_a_gap_is_an_item_of_its_own(feed, carrier):
     """In its place, once, with the same id at every node; it is not carried."""
     await feed.take([item("a")], "sensor-1")

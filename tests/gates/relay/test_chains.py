@@ -140,12 +140,42 @@ def test_a_lost_tail_is_seen_by_heads():
     assert into.due() is None
 
 
+def test_a_chain_that_was_left_goes_on_with_what_others_have():
+    """Where it stood, if they have that; else behind a marker.  What was held back and wanted before is forgotten."""
+    into = sequencer()
+    arrive(into, 1, 2, 5)
+    into.heads(CHAIN, 1, 9, "a", 0.0)
+    into.leave()
+    assert (into.held_parcels, into.held_bytes, into.due()) == (0, 0, None)
+    assert into.position(CHAIN) is None
+    into.heads(CHAIN, 2, 7, "b", 1.0, 7)
+    assert arrive(into, 8, now=1.0) == []
+    assert arrive(into, 3, 4, 5, 6, 7, now=1.0) == [3, 4, 5, 6, 7, 8]
+
+    into.leave()
+    into.leave()
+    into.heads(CHAIN, 20, 29, "b", 2.0, 25)
+    assert arrive(into, 20, now=2.0) == [(9, 19), 20]
+    assert (into.counted.markers, into.counted.lost) == (1, 11)
+    assert wanted(into, 3.0) == [(21, 29)]
+
+
+def test_places_of_what_was_left_are_bounded():
+    """As those of chains that went."""
+    into = sequencer(chains=2)
+    for number in range(5):
+        arrive(into, 1)
+        into.arrived(unsigned(1, chain=chain_of(number)), 0.0)
+        into.leave()
+    assert len(into._left) == 2
+
+
 def test_a_chain_that_only_heads_tell_of():
     """It begins where the neighbours' items do."""
     into = sequencer()
     into.heads(CHAIN, 5, 6, "a", 0.0)
     into.heads(CHAIN, 4, 7, "b", 0.0)
-    assert into.position(CHAIN) == 4
+    assert into.position(CHAIN) is None
 
     (want,) = into.wants(SOON_S)
     assert (want.first, want.last, want.holders) == (4, 7, {"a", "b"})

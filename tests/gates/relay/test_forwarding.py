@@ -25,9 +25,9 @@ CHAIN, OTHER = b"12345678", b"abcdefgh"
 
 
 class Here:
-    """The stream at a node with three neighbours, or others, and one chain of somebody else's, which begins or `begun`."""
+    """The stream at a node with three neighbours, or others, and one chain, which begins or `begun`; without a `source` its own."""
 
-    def __init__(self, links="abc", *, begun=False, **settings):
+    def __init__(self, links="abc", *, begun=False, source="a", **settings):
         self.name = f"node {id(self)}"
         self.counted = Counted()
         self.sink = Recorder()
@@ -44,7 +44,7 @@ class Here:
         self.links = [FakeLink(name) for name in links]
         for link in self.links:
             self.forwarding.share(link)
-        assert self.certify(CHAIN, begun=begun)
+        assert self.certify(CHAIN, begun=begun, source=source)
 
     def certify(self, chain, key=KEY, expires=None, source="a", node="origin", **more):
         expires = time.time() + 100 if expires is None else expires
@@ -170,7 +170,7 @@ async def test_a_newcomer_is_told_what_there_is():
     here.forwarding.came(parcel(1, 5, chain=OTHER), here.links[0])
     latest = FakeLink("latest")
     here.forwarding.share(latest)
-    assert latest.of(Heads) == [Heads({CHAIN: (10, 9), OTHER: (1, 5)})]
+    assert latest.of(Heads) == [Heads({CHAIN: (10, 9)}), Heads({OTHER: (1, 5)})]
     await here.forwarding.close()
 
 
@@ -185,7 +185,12 @@ async def test_certificates_are_for_those_who_need_them(here):
     late = FakeLink("late")
     here.forwarding.share(late)
     begun, begins = Certified("a.b.c", begun=True), Certified("a.b.c")
-    assert late.said[:-1] == [begun, begins, begun]
+    assert late.said == [
+        *(begun, Heads({b"mine....": (1, 1)})),
+        *(begins, Heads({CHAIN: (1, 0)})),
+        *(begun, Heads({b"busy....": (7, 7)})),
+        Heads({b"ended...": (1, 0)}),
+    ]
     late.said.clear()
     for chain in (OTHER, CHAIN, b"ended..."):
         here.forwarding.needed(chain, late)
@@ -238,6 +243,50 @@ async def test_a_chain_that_has_begun_is_passed_on_as_such():
     here.forwarding.came(parcel(1, 2), c)
     await until(lambda: len(here.sink.ids) == 4)
     assert not here.sink.gaps
+    await here.forwarding.close()
+
+
+async def test_of_a_chain_that_is_published_here_nobody_elses_word_counts():
+    """A neighbour has heard of it before its first item, and of that it is to begin; newcomers want what is new, all the same."""
+    here = Here("a", source="", backfill_s=0.05)
+    here.forwarding.share(other := FakeLink("b"))
+    here.forwarding.heads(Heads({CHAIN: (1, 0)}), other)
+    here.forwarding.publish(parcel(1, 3))
+    await asyncio.sleep(0.06)
+    here.forwarding.publish(parcel(4))
+    here.forwarding.share(newcomer := FakeLink("c"))
+    assert newcomer.of(Heads) == [Heads({CHAIN: (1, 4)}, {CHAIN: 4})]
+    await here.forwarding.close()
+
+
+async def test_certificates_of_quiet_chains_are_not_for_each_new_link(monkeypatch):
+    """Those of which parcels may be under way are, for a moment."""
+    monkeypatch.setattr("triplewire.gates.relay.forwarding._BEGINS_S", 0.1)
+    here = Here(begun=True)
+    here.forwarding.heads(Heads({CHAIN: (3, 5)}), here.links[0])
+    here.forwarding.share(soon := FakeLink("d"))
+    assert soon.said == [Certified("a.b.c", begun=True), Heads({CHAIN: (3, 2)})]
+    await asyncio.sleep(0.11)
+    here.forwarding.share(late := FakeLink("e"))
+    assert late.said == [Heads({CHAIN: (3, 2)})]
+    await here.forwarding.close()
+
+
+async def test_who_comes_back_to_a_stream_waits_for_nothing_that_is_too_old():
+    """It goes on with what others have by then, and one marker tells of the rest, at once."""
+    here = Here("a", begun=True, backfill_s=0.05)
+    (a,) = here.links
+    here.forwarding.came(parcel(1, 3), a)
+    here.forwarding.unshare("a")
+    here.forwarding.leave()
+    here.forwarding.share(b := FakeLink("b"))
+    here.forwarding.heads(Heads({CHAIN: (8, 9)}, {CHAIN: 9}), b)
+    here.forwarding.came(parcel(10), b)
+    await until(lambda: here.sink.gaps == [(CHAIN.hex(), 4, 7)], 0.3)
+    await until(lambda: b.of(Wanted) == [Wanted(CHAIN, 8, 9)])
+    here.forwarding.resent(parcel(8, 2), b)
+    await until(lambda: len(here.sink.ids) == 6)
+    assert len(here.sink.gaps) == 1
     await here.forwarding.close()
 
 
@@ -299,7 +348,7 @@ async def test_the_first_items_may_come_in_any_order_at_any_time(here, monkeypat
 async def test_what_a_quiet_chain_published_while_two_were_apart_comes():
     """It is kept, though it is older than what newcomers are given."""
     settings = {"backfill_s": 0.05, "silent_s": 0.05, "ping_s": 0.05}
-    one, other = Here("", **settings), Here("", **settings)
+    one, other = Here("", source="", **settings), Here("", **settings)
     link(one, other)
     one.forwarding.publish(parcel(1))
     await until(lambda: len(other.sink.ids) == 1)
@@ -323,7 +372,7 @@ async def test_what_a_quiet_chain_published_meanwhile_and_nobody_keeps_is_told(m
     """Its last item is kept where it begins, and by others while there is room: it proves that there were more."""
     monkeypatch.setattr(gaps, "_LAST_WAIT_S", 0.1)
     settings = {"kept_s": 0.1, "backfill_s": 0.1, "silent_s": 0.05, "ping_s": 0.05, "gap_tries": 1}
-    one, between, other = (Here("", **settings) for _ in range(3))
+    one, between, other = (Here("", source=source, **settings) for source in ("", "a", "a"))
     other.forwarding.expect(50.0)
     link(one, other)
     link(one, between)
@@ -380,7 +429,7 @@ async def test_what_the_last_neighbour_may_not_have_had_is_kept_for_the_next():
 
 async def test_whom_a_lone_publisher_gives_what_nobody_has_knows_that_it_is_not_the_first():
     """What was before it is told first: there is no gap for a newcomer."""
-    one = Here("a")
+    one = Here("a", source="")
     for number in range(1, 6):
         one.forwarding.publish(parcel(number))
     one.forwarding._kept.expire(asyncio.get_running_loop().time() + 1000)
@@ -504,6 +553,17 @@ async def test_who_misses_something_is_given_it_and_then_told_what_is_not_here(h
     assert a.said == [Resent(there[0]), Resent(there[1])]
 
 
+async def test_who_asks_for_more_than_anybody_does_is_answered_for_a_part(here):
+    """What is not looked at is not told as absent."""
+    a = here.links[0]
+    for first in (1, 1_000, 1_001, 5_000):
+        here.forwarding.came(parcel(first), here.links[1])
+    a.said.clear()
+    here.forwarding.wanted(Wanted(CHAIN, 1, 10**12), a)
+    assert [each.parcel.first for each in a.of(Resent)] == [1, 1_000]
+    assert a.of(Absent) == [Absent(CHAIN, 2, 999)]
+
+
 async def test_strangers_are_given_only_what_begins_here(here):
     """A ticket for the stream is enough to ask the origin, and for nothing else."""
     x = FakeLink("x")
@@ -511,7 +571,7 @@ async def test_strangers_are_given_only_what_begins_here(here):
     here.forwarding.wanted(Wanted(CHAIN, 1, 1), x)
     assert x.said == [] and here.counted.resent_refused == 1
     own = b"87654321"
-    here.certify(own)
+    here.certify(own, source="")
     here.forwarding.publish(parcel(1, chain=own))
     here.forwarding.wanted(Wanted(own, 1, 1), x)
     assert len(x.of(Resent)) == 1
@@ -554,6 +614,17 @@ async def test_what_is_missing_is_asked_of_who_has_it_then_of_others_then_of_the
     assert ("origin", 2, 3) in here.asked_origin
     here.forwarding.resent(parcel(2, 2), a)
     await until(lambda: len(here.sink.ids) == 4)
+
+
+async def test_who_says_that_it_has_everything_and_answers_nothing_is_not_asked_alone(here):
+    """The others are asked as well: they may have what they have not said."""
+    a, b, c = here.links
+    here.forwarding.expect(50.0)
+    here.forwarding.came(parcel(1), b)
+    here.forwarding.heads(Heads({CHAIN: (1, 10**9)}), a)
+    here.forwarding.came(parcel(3), b)
+    await until(lambda: Wanted(CHAIN, 2, 2) in b.said and Wanted(CHAIN, 2, 2) in c.said, 5)
+    assert Wanted(CHAIN, 2, 2) in a.said
 
 
 async def test_who_is_gone_is_not_waited_for(here):

@@ -119,6 +119,22 @@ def test_who_does_not_prove_to_have_the_key_has_no_certificate():
     assert certificate(issuer) not in {"", true}
 
 
+def test_what_a_node_could_not_prove_is_not_verified_again(monkeypatch):
+    """Its statuses say it all the time; another proof is, and the true one is taken."""
+    monkeypatch.setattr("triplewire.gates.relay.issuing._MOST_REFUSED", 2)
+    issuer, _, _ = issuing()
+    wrong = encoded(prove("S", "n", PRIVATE[1]))
+    for _ in range(10):
+        assert certificate(issuer, proof=wrong) == ""
+    assert (issuer._counts.proofs, issuer._counts.unproven) == (1, 10)
+    assert certificate(issuer)
+    assert issuer._counts.proofs == 2
+    for node in "mop":
+        assert certificate(issuer, node=node, proof=wrong) == ""
+    assert [*issuer._refused] == ["o", "p"]
+    assert issuer._counts.proofs == 5
+
+
 def test_a_node_has_so_many_chains_at_a_time():
     """Others are not held up by it."""
     issuer, clock, _ = issuing()

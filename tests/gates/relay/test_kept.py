@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.chained import CHAIN, chain_of, unsigned
@@ -127,6 +130,23 @@ def test_a_chain_can_be_forgotten():
     assert heads(kept) == {chain_of(1): (2, 6)}
 
 
+@pytest.mark.parametrize("are_old", [True, False])
+def test_many_chains_can_be_forgotten_at_once(are_old):
+    """Each costs what is kept of it, however much is kept of others."""
+    kept = Kept(10_000_000, 60.0)
+    for number in range(10_000):
+        kept.add(unsigned(1, chain=chain_of(number)), 0.0)
+    for number in range(30_000):
+        kept.add(unsigned(number + 1), 100.0 if are_old else 0.0)
+
+    began = time.process_time()
+    for number in range(10_000):
+        kept.forget(chain_of(number))
+
+    assert time.process_time() - began < 2
+    assert (len(kept), kept.size, kept.head(CHAIN)) == (30_000, 3_000_000, (1, 30_000))
+
+
 class Naive:
     """A list."""
 
@@ -146,6 +166,9 @@ class Naive:
         while sum(len(each.data) for _, each in self.entries) > self.most_bytes:
             del self.entries[0]
 
+    def forget(self, chain):
+        self.entries = [each for each in self.entries if each[1].chain != chain]
+
     def between(self, chain, first, last):
         found = [
             each
@@ -161,19 +184,27 @@ class Naive:
     st.integers(1, 20),
     st.lists(
         st.tuples(
-            st.integers(0, 1), st.integers(1, 30), st.integers(1, 4), st.integers(50, 200), st.integers(0, 3)
+            st.integers(0, 1),
+            st.integers(1, 30),
+            st.integers(0, 4),
+            st.integers(50, 200),
+            st.integers(0, 3),
         ),
         max_size=60,
     ),
 )
 def test_as_a_list(most_bytes, seconds, parcels):
-    """In whatever order they come, and however large they are."""
+    """In whatever order they come, and however large they are; of none, the chain is forgotten."""
     kept, naive, now = Kept(most_bytes, seconds), Naive(most_bytes, seconds), 0.0
     for which, first, count, size, pause in parcels:
         now += pause
-        parcel = unsigned(first, count, chain_of(which), size)
-        kept.add(parcel, now)
-        naive.add(parcel, now)
+        if count:
+            parcel = unsigned(first, count, chain_of(which), size)
+            kept.add(parcel, now)
+            naive.add(parcel, now)
+        else:
+            kept.forget(chain_of(which))
+            naive.forget(chain_of(which))
         assert len(kept) == len(naive.entries)
         assert kept.size == sum(len(each.data) for _, each in naive.entries)
         for number in range(2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.chained import CHAIN, chain_of
 from support.fake_link import FakeLink
 
@@ -62,12 +63,40 @@ def test_who_makes_up_chains_is_asked_in_vain_three_times():
     assert sum(asked(liar)) == 1_500
 
 
+def test_who_makes_up_chains_keeps_nobody_from_being_asked_for_theirs():
+    """However many, again and again: each has its own bound."""
+    needs, liar, b = Needs(1_000), FakeLink("liar"), FakeLink("b")
+    made_up = 0
+    for now in range(20):
+        for _ in range(1_000):
+            needs.told(chain_of(made_up := made_up + 1), liar, HEAD)
+        needs.parcel(CHAIN, b, float(now))
+        assert asked(b) == [1] * (now + 1)
+        assert needs.came(CHAIN, now + 0.1) == {b: None}
+
+
+@pytest.mark.parametrize("liar_is_first", [True, False])
+def test_who_makes_up_chains_hides_no_true_one_among_them(liar_is_first):
+    """Where another speaks of it as well, it does not wait for its turn there."""
+    needs, liar, b = Needs(1_000), FakeLink("liar"), FakeLink("b")
+    for number in range(MOST_NEEDED):
+        needs.told(chain_of(number), liar, HEAD)
+    for link in (liar, b) if liar_is_first else (b, liar):
+        needs.told(CHAIN, link, HEAD)
+    needs.ask(0.0)
+    assert asked(b) == [1]
+
+
 def test_chains_are_bounded():
-    """However many there are said to be."""
-    needs, link = Needs(10), FakeLink("a")
+    """However many there are said to be, by however many."""
+    needs, links = Needs(10), [FakeLink(str(number)) for number in range(100)]
     for number in range(100):
-        needs.told(chain_of(number), link, HEAD)
+        needs.told(chain_of(number), links[0], HEAD)
     assert len(needs) == 10
+    for number, link in enumerate(links[1:]):
+        for which in range(100):
+            needs.told(chain_of(100 * number + which), link, HEAD)
+    assert 80 <= len(needs) < 300
 
 
 def test_a_link_that_ends_can_not_be_asked():

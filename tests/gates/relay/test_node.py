@@ -240,7 +240,7 @@ async def test_a_newcomer_hears_of_more_chains_than_a_queue_holds():
             public = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
             token = key.certificate(STREAM, public, "", "x", "ws://x:1/links", time.time() + 60)
             certificate = one._tracked.keys.certificate(token, time.time())
-            member.forwarding.certified(certificate, token, begun=True)
+            member.forwarding.certified(certificate, token, "x", begun=True)
             member.forwarding._chains[certificate.chain].newest = 5
             one._chains[certificate.chain] = member
             size += len(token)
@@ -458,7 +458,7 @@ async def refused(node, stream=STREAM):
     """Why nothing can be published; "" where it can."""
     try:
         await node.ready(stream)
-    except Forbidden as error:
+    except (Forbidden, Overloaded) as error:
         return error.description
     return ""
 

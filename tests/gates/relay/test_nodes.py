@@ -12,6 +12,7 @@ from triplewire.broker.errors import Conflict, NotFound, TooManyRequests
 from triplewire.broker.overlay_config import TrackerConfig
 from triplewire.broker.rights import OPEN, Access
 from triplewire.gates.relay.delays import Delays
+from triplewire.gates.relay.judge import Everybody
 from triplewire.gates.relay.nodes import Nodes
 from triplewire.gates.relay.statuses import StreamStatus
 
@@ -28,9 +29,27 @@ def test_who_is_silent_is_gone():
     found.tell(a_status("a"), OPEN, 0.0)
     found.tell(a_status("b"), OPEN, 5.0)
     found.tell(a_status("a", number=2), OPEN, 6.0)
-    assert found.gone(12.9) == []
+    for now in (3.0, 6.0, 9.0, 11.0, 12.9):
+        assert found.gone(now) == []
     assert found.gone(13.0) == ["b"]
     assert found.gone(14.0) == ["b", "a"]
+
+
+def test_while_nobody_looked_nobody_was_silent():
+    """A process that stood still has read nothing meanwhile; what was before that counts."""
+    found = nodes()
+    assert found.gone(0.0) == []
+    for name, now in (("a", 0.0), ("b", 1.0), ("c", 2.0)):
+        found.tell(a_status(name), OPEN, now)
+    found.listen("c", "i")
+    found.unlisten(found.get("c"), 2.0)
+    assert found.gone(3.0) == []
+    assert found.gone(60.0) == []
+    found.tell(a_status("a", number=2), OPEN, 60.0)
+    assert found.gone(61.0) == ["c"]
+    found.remove("c")
+    assert found.gone(64.0) == []
+    assert found.gone(66.0) == ["b"]
 
 
 def test_who_listens_no_more_is_gone_soon():
@@ -176,6 +195,23 @@ def test_a_client_may_speak_as_often_as_all_its_nodes():
         found.speaks("n1", bob, now)
 
 
+def test_what_is_said_elsewhere_under_a_nodes_name_takes_nothing_from_it():
+    """Names are known to all who see the overlay; the node is heard, and may ask."""
+    found = nodes()
+    for _ in range(10):
+        found.speaks("a", OPEN, 0.0, "192.0.2.1")
+        found.asks("a", 0.0, "192.0.2.1")
+    found.spends("a", OPEN, 1000, 0.0, "192.0.2.1")
+    for does in (
+        lambda: found.speaks("a", OPEN, 0.0, "192.0.2.1"),
+        lambda: found.asks("a", 0.0, "192.0.2.1"),
+    ):
+        with pytest.raises(TooManyRequests):
+            does()
+    found.speaks("a", OPEN, 0.0, "198.51.100.7")
+    found.asks("a", 0.0, "198.51.100.7")
+
+
 def test_those_who_spoke_long_ago_are_forgotten():
     """Nothing is kept of strangers."""
     found = nodes(statuses_per_s=1.0)
@@ -220,7 +256,7 @@ def test_who_would_join_a_stream():
 def test_who_may_not_follow_a_stream_does_not_carry_it():
     """Names of streams are free, too: they would push out those of others."""
 
-    class Judge:
+    class Judge(Everybody):
         may = frozenset("ST")
 
         def refusal(self, stream, _):
@@ -291,13 +327,13 @@ def test_what_is_asked_does_not_count_as_a_heartbeat():
     found.speaks("a", OPEN, 0.0)
 
 
-def test_a_status_of_many_streams_counts_as_many():
-    """One more for each hundred that it names: it takes so much longer to read and to answer."""
+def test_a_status_that_takes_long_counts_as_many():
+    """Who has said so much is heard later."""
     found = nodes()
     found.speaks("a", OPEN, 0.0)
-    found.spends("a", OPEN, 99, 0.0)
+    found.spends("a", OPEN, 0, 0.0)
     found.speaks("b", OPEN, 0.0)
-    found.spends("b", OPEN, 2000, 0.0)
+    found.spends("b", OPEN, 20, 0.0)
     found.speaks("a", OPEN, 0.1)
     with pytest.raises(TooManyRequests):
         found.speaks("b", OPEN, 1.0)
@@ -316,6 +352,33 @@ def test_so_many_streams_of_one_node_are_carried_and_no_more():
     for name in list(found):
         found.remove(name)
     assert not found._carriers
+
+
+def test_the_names_that_one_client_makes_up_leave_room_for_others():
+    """It carries so many more than it may begin; what others carry already, and what is registered, it may carry as well."""
+
+    class Judge(Everybody):
+        @staticmethod
+        def registered(stream):
+            return stream == "registered"
+
+    found = Nodes(replace(CONFIG, nodes=100, node_streams=8, streams=4, client_streams=1), Delays(), Judge())
+    ann, bob = Access("ann"), Access("bob")
+    for number in range(5):
+        made_up = tuple(f"{number}.{one}" for one in range(8))
+        found.tell(a_status(f"a{number}", carries=made_up), ann, 0.0)
+    assert len(found._carriers) == 10
+    found.tell(a_status("b", carries=("news",)), bob, 0.0)
+    assert found.carriers("news") == ["b"]
+    found.tell(a_status("a4", carries=("news", "registered", "4.0"), number=1), ann, 0.0)
+    assert [found.carriers(name) for name in ("news", "registered", "4.0")] == [["b", "a4"], ["a4"], []]
+    for name in list(found):
+        found.remove(name)
+    assert not found._carriers
+    assert not found._carried._holders
+    found.tell(a_status("open", carries=tuple(f"s{number}" for number in range(8))), OPEN, 0.0)
+    found.tell(a_status("open-too", carries=tuple(f"t{number}" for number in range(8))), OPEN, 0.0)
+    assert len(found._carriers) == 16
 
 
 def test_a_stream_of_instructions_is_of_the_node_that_opened_it():

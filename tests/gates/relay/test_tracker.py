@@ -12,6 +12,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
 from support.any_json import any_json
 from support.simulated_nodes import KEY, a_status, publishes
 
@@ -73,7 +74,7 @@ class Served:
         config = replace(Config(), tracker=replace(SETTINGS, **settings), limits=limits or Config().limits)
         self.clock = Clock()
         self.key = TrackerKey.open(None)
-        registry = Registry(config.tracker, config.paths)
+        self.registry = registry = Registry(config.tracker, config.paths)
         access = TrackerAccess(authority or Nobody(), registry)
         self.quotas = Quotas(config.limits)
         self.tracking = Tracking(config.tracker, self.key, now=self.clock.now, judge=access, seed=1)
@@ -219,6 +220,68 @@ async def test_a_node_that_speaks_too_often():
         assert (await tracker.put(a_status("a"))).status_code == 200
 
 
+@asynccontextmanager
+async def elsewhere(tracker):
+    """A client of the same tracker at another address."""
+    transport = httpx.ASGITransport(tracker.tracker.app, client=("192.0.2.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://t") as http:
+        yield http
+
+
+async def test_rubbish_under_a_nodes_name_does_not_silence_it():
+    """Nor does asking in its name: what comes from elsewhere has its own measure."""
+    async with served(statuses_per_s=2.0) as tracker, elsewhere(tracker) as stranger:
+        assert (await tracker.put(a_status("a"))).status_code == 200
+        for code in (400, 400, 429, 429):
+            assert (await stranger.put("/nodes/a", content=b"rubbish")).status_code == code
+        for code in (409, 409, 429, 429):
+            answer = await stranger.get("/nodes/a/instructions?instance=x")
+            assert answer.status_code == code
+        assert (await tracker.put(a_status("a"))).status_code == 200
+        is_flat(await tracker.get("/nodes/a/instructions?instance=x"), 409, "node_in_use")
+
+
+async def test_a_status_that_takes_long_counts_as_more_than_one():
+    """By the streams that it names, and by the proofs that are verified for it: each once, where they are wrong as well."""
+    async with served(statuses_per_s=10.0, status_bytes=262_144) as tracker:
+        named = a_status("n", carries=tuple(f"s{number}" for number in range(1000)), streams={})
+        assert (await tracker.put(named)).status_code == 200
+        is_flat(await tracker.put(named), 429, "too_many_requests")
+        streams = publishes("x", *(f"s{number}" for number in range(90)))  # another's proofs
+        for code in (200, 429):
+            assert (await tracker.put(a_status("p", streams=streams))).status_code == code
+        assert tracker.tracking.counted.proofs == 90
+        tracker.clock.now += 2.5
+        for _ in range(5):
+            assert (await tracker.put(a_status("p", streams=streams))).status_code == 200
+        assert tracker.tracking.counted.proofs == 90
+        assert tracker.tracking.counted.unproven == 540
+
+
+async def test_a_registry_that_has_not_been_read_turns_nobody_away():
+    """A tracker that starts together with its broker, where what is not registered is refused: nobody hears of streams yet."""
+    settings = {"registry": "http://127.0.0.1:1", "unregistered": "refuse"}
+    async with served(**settings) as tracker:
+        status = a_status("a", streams=publishes("a", "news", "other"))
+        for _ in range(2):
+            answer = await tracker.put(status)
+            assert answer.json()["streams"] == {}
+            tracker.clock.now += 20
+            tracker.tracking.pass_time(tracker.clock.now)
+        described, identifier = NamedNode("urn:s"), NamedNode("http://purl.org/dc/terms/identifier")
+        may = NamedNode("urn:triplewire:mayPublish")
+        triples = [(described, identifier, Literal("news")), (described, may, Literal("*"))]
+        assert await tracker.registry._take(triples)
+        tracker.tracking.judge(tracker.clock.now)
+        for _ in range(20):
+            tracker.clock.now += 0.5
+            tracker.tracking.pass_time(tracker.clock.now)
+            said = (await tracker.put(status)).json()["streams"]
+        assert "registry" in said["other"]["refused"]
+        assert said["news"]["refused"] == ""
+        assert said["news"]["certificate"]
+
+
 async def test_another_process_under_the_same_name():
     """Is refused while the first is alive."""
     async with served() as tracker:
@@ -227,8 +290,11 @@ async def test_another_process_under_the_same_name():
         is_flat(await tracker.http.delete("/nodes/a", params={"instance": "2"}), 409, "node_in_use")
         assert (await tracker.http.delete("/nodes/a", params={"instance": "1"})).status_code == 204
         assert (await tracker.put(a_status("a", "2"))).status_code == 200
-        assert (await tracker.http.delete("/nodes/a")).status_code == 204
-        assert (await tracker.http.delete("/nodes/a", params={"instance": "2"})).status_code == 204
+        is_flat(
+            await tracker.http.delete("/nodes/a"), 400, "bad_request"
+        )  # who does not know that is not the node
+        for _ in range(2):
+            assert (await tracker.http.delete("/nodes/a", params={"instance": "2"})).status_code == 204
         assert tracker.tracking.state()["nodes"] == 0
 
 
@@ -280,6 +346,24 @@ async def test_a_consumer_is_sent_on():
         is_flat(await tracker.get(f"/consume/S/stream?{many}"), 400, "bad_request")
 
 
+async def test_one_consumer_does_not_fill_the_nodes_that_it_is_sent_to():
+    """Who asks all the time, and never goes there, would send all others to the one that it avoids."""
+    async with served() as tracker, elsewhere(tracker) as attacker:
+        await tracker.crowd(4, capacity=200)
+        nodes = [tracker.tracking.nodes.get(f"n{number}") for number in range(4)]
+        for _ in range(50):
+            await attacker.head("/consume/S/stream?avoid=n0")
+        assert not any(node.sent for node in nodes)
+        for _ in range(10):
+            for _ in range(50):
+                answer = await attacker.get("/consume/S/stream?avoid=n0")
+                assert answer.status_code == 307
+            tracker.clock.now += 1
+        assert 100 <= sum(node.sent for node in nodes) <= 100 + 10 * 5
+        await tracker.get("/consume/S/stream?avoid=n1&avoid=n2&avoid=n3")
+        assert nodes[0].sent == 1
+
+
 def is_not_now(answer):
     """What a consumer of any kind comes back after: no 4xx, and no body that it would take for items."""
     assert (answer.status_code, answer.headers["retry-after"], answer.content) == (503, "1", b"")
@@ -300,7 +384,7 @@ async def test_a_consumer_that_asks_too_often_comes_back():
 async def test_an_error_of_ours_is_no_item(monkeypatch):
     """To a consumer; it comes back as well."""
     async with served() as tracker:
-        monkeypatch.setattr(tracker.tracking.redirects, "best", lambda *_: 1 / 0)
+        monkeypatch.setattr(tracker.tracking.redirects, "best", lambda *_, **__: 1 / 0)
         answer = await tracker.get("/consume/S/stream")
         assert (answer.status_code, answer.content) == (500, b"")
 

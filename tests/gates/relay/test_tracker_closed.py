@@ -102,10 +102,10 @@ def test_a_node_is_its_clients(site):
 
     refused(site.put("mine", "other", "traffic"), 403, "forbidden")
     refused(site.ask("GET", "/nodes/mine/instructions?instance=i", "other"), 403, "forbidden")
-    refused(site.ask("DELETE", "/nodes/mine", "other"), 403, "forbidden")
-    assert site.ask("DELETE", "/nodes/mine", "relay").status_code == 204
+    refused(site.ask("DELETE", "/nodes/mine?instance=i", "other"), 403, "forbidden")
+    assert site.ask("DELETE", "/nodes/mine?instance=i", "relay").status_code == 204
     site.put("mine", "other", "traffic").raise_for_status()
-    assert site.ask("DELETE", "/nodes/mine", "other").status_code == 204
+    assert site.ask("DELETE", "/nodes/mine?instance=i", "other").status_code == 204
 
 
 def test_who_sees_which_overlay(site):

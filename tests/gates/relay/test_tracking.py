@@ -12,6 +12,7 @@ from support.simulated_nodes import KEY, WALL, Simulated, World, a_status, publi
 
 from triplewire.broker.errors import Conflict, Forbidden, NotFound, TooManyRequests
 from triplewire.broker.rights import OPEN, Access
+from triplewire.gates.relay.judge import Everybody
 from triplewire.gates.relay.parcels import chain_name
 from triplewire.gates.relay.statuses import StreamStatus
 from triplewire.gates.relay.tickets import TrackerKeys, decoded
@@ -370,6 +371,73 @@ def test_nobody_can_have_a_stream_wait_for_long_again_and_again():
     assert lie("liar2") == 1
 
 
+def cut_off(world, seconds):
+    """Nobody reaches the tracker, and it reaches nobody."""
+    for _ in range(int(seconds * 4)):
+        world.now += 0.25
+        world.tracking.pass_time(world.now)
+        world.tracking.due(world.now)
+
+
+@pytest.mark.parametrize("count", [2, 64])
+def test_nodes_that_come_back_keep_their_links(count):
+    """All were silent, as nobody reached the tracker, which goes on: they tell of its own instructions."""
+    world = crowd(count)
+    before, epoch = world.links(), world.tracking.epoch
+    cut_off(world, 12.0)
+    assert not len(world.tracking.nodes)
+    world.run(8.0)
+    assert world.tracking.epoch == epoch
+    assert world.links() == before
+    assert set(world.degrees().values()) == {min(DEGREE, count - 1)}
+    assert not world.tracking.state()["collecting"]
+
+
+def test_some_that_come_back_keep_the_links_among_them():
+    """The others had others meanwhile."""
+    world = crowd(40)
+    apart = dict(list(world.nodes.items())[:20])
+    among = {link for link in world.links() if link <= apart.keys()}
+    for name in apart:
+        world.die(name)
+    world.run(10.0)
+    assert len(world.tracking.nodes) == 20
+    world.nodes |= apart
+    world.run(4.0)
+    world.settle()
+    assert world.links() >= among
+    world.run(10.0)
+    world.settle()
+    assert set(world.degrees().values()) == {DEGREE}
+
+
+def test_a_tracker_that_stood_still_changes_nothing():
+    """What nodes told it meanwhile has not been read yet when time passes again."""
+    world = crowd(40)
+    before = world.links()
+    changes = world.tracking.counted.changes
+    world.now += 60.0
+    world.tracking.pass_time(world.now)
+    assert len(world.tracking.nodes) == 40
+    world.run(10.0)
+    assert world.links() == before
+    assert (world.tracking.counted.gone, world.tracking.counted.changes) == (0, changes)
+
+
+def test_newcomers_do_not_prolong_the_time_that_others_are_waited_for():
+    """Only who has links can be one of those."""
+    world = crowd(12)
+    assert lie(world)
+    began = world.now
+    while lie(world):
+        world.join(f"new{len(world.nodes)}")
+        world.run(1.0)
+    assert 9.0 <= world.now - began <= 12.0
+    world.run(1.0)
+    world.settle()
+    assert min(world.degrees().values()) >= DEGREE - 1  # the liar has links, too
+
+
 def test_nodes_that_never_come_over_are_given_up():
     """When nobody has come for ten seconds."""
     world = crowd(12)
@@ -503,12 +571,71 @@ def test_a_small_network_tries_again():
     assert set(world.degrees().values()) == {2}
 
 
-def test_who_refuses_everybody_is_not_believed_for_long():
-    """It can't go through all others to be near to one of them."""
+@pytest.mark.parametrize("is_believed_by_others", [False, True])
+def test_who_refuses_everybody_is_not_believed_for_long(is_believed_by_others):
+    """It can't go through all others to be near to one of them: also where these say the same, as it takes no links."""
     world = crowd(40, refusals=3, unlinked_s=1.0)
-    world.nodes["n000"].reaches = lambda one, other: "n000" not in {one, other}
-    world.run(50)
-    assert 1 <= world.tracking.counted.refused_pairs <= 3
+    seen = set()
+    for name, node in world.nodes.items():
+        if is_believed_by_others or name == "n000":
+            node.reaches = lambda one, other: "n000" not in {one, other}
+    for _ in range(50):
+        world.run(1.0)
+        seen |= world.nodes["n000"].links["S"]
+    assert 1 <= world.tracking.counted.refused_pairs <= 3 + 1
+    assert len(seen) <= DEGREE + 3 + 1
+
+
+def test_several_who_refuse_all_but_one_do_not_surround_it():
+    """Nor do they cost the others their links."""
+    world = crowd(64)
+    before = world.links()
+    victim, liars = "n005", {f"e{number}" for number in range(6)}
+    for name in liars:
+        world.join(name, region="r1")
+    for node in world.nodes.values():
+        node.reaches = lambda one, other: victim in {one, other} or liars.isdisjoint((one, other))
+    surrounded = 0
+    for _ in range(240):
+        world.run(1.0)
+        surrounded += world.nodes[victim].links["S"] <= liars
+    assert not surrounded
+    assert world.tracking.counted.refused_pairs <= 6 * (world.config.refusals + 8)
+    assert len(world.links() & before) >= 0.5 * len(before)
+
+
+def test_one_that_nobody_reaches_costs_the_others_few_links():
+    """It tells a wrong address, say: those whom it was given keep it, as with one that says nothing."""
+    world = crowd(64)
+    for node in world.nodes.values():
+        node.reaches = lambda one, other: "wrong" not in {one, other}
+    world.join("wrong", region="r1", reaches=lambda *_: False)
+    world.run(60.0)
+    changes, refused = world.tracking.counted.changes, world.tracking.counted.refused_pairs
+    assert refused <= world.config.refusals + 3
+    before = world.links()
+    world.run(120.0)
+    assert world.tracking.counted.refused_pairs - refused <= 4 + 1
+    assert world.tracking.counted.changes - changes <= (DEGREE + 2) * 5
+    assert len(world.links() & before) >= len(before) - 5 * DEGREE
+
+
+@pytest.mark.parametrize(("count", "few"), [(12, 4), (64, 32), (64, 16)])
+def test_parts_that_do_not_reach_each_other_are_linked_in_themselves(count, few):
+    """Each within seconds: all of them say so, and each may so often."""
+    world = crowd(count, regions=1)
+    parts = set(list(world.nodes)[:few]), set(list(world.nodes)[few:])
+    for node in world.nodes.values():
+        node.reaches = lambda one, other: (one in parts[0]) == (other in parts[0])
+    world.run(20.0)
+    for part in parts:
+        reached, ahead = set(), [min(part)]
+        while ahead:
+            name = ahead.pop()
+            if name not in reached:
+                reached.add(name)
+                ahead += world.nodes[name].links["S"] & part
+        assert reached == part
 
 
 # Who lies, floods, repeats
@@ -595,7 +722,7 @@ def test_so_many_nodes_and_streams_and_no_more():
 # Who may do what
 
 
-class Strict:
+class Strict(Everybody):
     """S is for everybody, T for ann alone, who alone may publish."""
 
     allowed = frozenset({"ann"})
@@ -684,6 +811,46 @@ def test_the_newer_one_of_a_refusal_and_an_admission_counts():
     assert max(admitted) < min(refused[2:])
 
 
+class Late(Strict):
+    """One that comes to know what decides, as a registry that is read when its broker is back."""
+
+    known = False
+
+
+def test_nothing_is_decided_before_it_is_known_what_decides():
+    """However long that takes: nodes keep their links, and publishers their certificates; then each stream has its own degree."""
+    judge, degrees = Late(), {}
+    judge.known = True
+    world = World(judge=judge, degree=lambda _: degrees.get("S", 0), collect_s=4.0)
+    degrees["S"] = 6
+    for number in range(20):
+        world.join(f"n{number:03}")
+    world.run(6)
+    world.settle()
+    before = world.links()
+    assert set(world.degrees().values()) == {6}
+    counters = {name: node.instructed for name, node in world.nodes.items()}
+
+    judge.known, degrees["S"] = False, 0
+    world.started(seed=2)
+    world.run(60)
+    status, who = publishing("p")
+    assert not world.tracking.status(status, who, world.now).streams
+    world.tracking.remove("p", world.now)
+    refused, who = publishing("b", "bob", streams=("T",))
+    assert world.tracking.status(refused, who, world.now).streams["T"].refused
+    assert world.links() == before
+    assert counters == {name: node.instructed for name, node in world.nodes.items()}
+
+    judge.known, degrees["S"] = True, 6
+    world.tracking.judge(world.now)
+    assert not world.tracking.status(replace(status, instance="2"), who, world.now).streams  # it collects
+    world.tracking.remove("p", world.now)
+    world.run(6)
+    world.settle()
+    assert world.links() == before
+
+
 def test_a_node_is_told_how_many_are_in_the_stream():
     """Who has no neighbours knows by it whether it is the only one."""
     world = World()
@@ -748,6 +915,33 @@ def test_consumers_go_to_nodes_of_the_stream_and_else_to_those_that_carry_it():
             "http://carrier.example:8001",
         )
     assert (world.tracking.counted.sent, world.tracking.counted.not_sent) == (5, 2)
+
+
+def test_a_node_that_nobody_reaches_comes_last():
+    """It has room, and nothing to give; a full one is better, and one that would join."""
+    world = World()
+    for number in range(12):
+        world.join(f"n{number:03}", reaches=lambda *pair: "bad" not in pair, more={"consumers": 500})
+    world.join("bad", reaches=lambda *pair: "bad" not in pair)
+    world.run(10)
+    best = world.tracking.redirects.best
+    assert "bad" not in {best("S")[0] for _ in range(300)}
+    honest = [name for name in world.nodes if name != "bad"]
+    assert best("S", avoid=honest)[0] == "bad"
+    world.tracking.status(a_status("carrier", streams={}, carries=("S",)), OPEN, world.now)
+    assert best("S", avoid=honest)[0] == "carrier"
+    for name in honest:
+        world.tracking.nodes.get(name).consumers = 10_000
+    assert best("S", avoid=["carrier"])[0] != "bad"
+
+
+def test_nodes_that_have_just_come_are_sent_to():
+    """Nobody has a link yet."""
+    world = World()
+    for name in "ab":
+        world.tracking.status(a_status(name), OPEN, world.now)
+    world.tracking.status(a_status("carrier", streams={}, carries=("S",)), OPEN, world.now)
+    assert {world.tracking.redirects.best("S")[0] for _ in range(40)} == {"a", "b"}
 
 
 def test_a_full_node_comes_after_one_that_would_join():
@@ -998,6 +1192,56 @@ def test_who_comes_and_goes_all_the_time_is_let_in_seldom():
     assert not len(world.tracking._returns)
 
 
+def test_a_client_that_comes_under_another_name_each_time_is_let_in_as_seldom():
+    """Names are free: its nodes come in together as many at once as it may have and some, and then some in rejoin_s."""
+    world = crowd(20, rejoin_s=5.0, client_nodes=10)
+    ann, bob = Access("ann"), Access("bob")
+    for number in range(6):
+        world.tracking.status(a_status(f"idle{number}", streams={}), ann, world.now)
+    before = world.tracking.counted.joins
+    for number in range(30):
+        name = f"x{number}"
+        world.tracking.status(a_status(name), ann, world.now)
+        world.tracking.remove(name, world.now)
+        world.run(0.1, step_s=0.1)
+    joins = world.tracking.counted.joins - before
+    assert 10 + 5 <= joins <= 10 + 5 + 3 + 3
+    assert world.tracking.counted.put_off == 30 - joins
+    while "S" in world.tracking.status(a_status("y"), ann, world.now).streams:
+        world.tracking.remove("y", world.now)
+    assert "S" in world.tracking.status(a_status("b"), bob, world.now).streams
+    streams = {"S": StreamStatus(), "T": StreamStatus()}
+    assert set(world.tracking.status(a_status("a", streams=streams), ann, world.now).streams) == {"T"}
+    world.run(2.0)
+    assert set(world.tracking.status(a_status("a", streams=streams), ann, world.now).streams) == {"S", "T"}
+    world.run(25.0)
+    assert not len(world.tracking._of_clients)
+
+
+def test_a_clients_nodes_that_all_come_back_are_not_put_off():
+    """They keep their links, so nobody gets others by it, however often."""
+    world = World(client_nodes=12)
+    names = [f"n{number}" for number in range(12)]
+    ann = Access("ann")
+    told = {}
+    for again in range(4):
+        for name in names:
+            said = StreamStatus()
+            if again:
+                one = told[name].streams["S"]
+                said = StreamStatus(
+                    told[name].epoch, one.counter, {peer.node: 1.0 for peer in one.neighbours}
+                )
+            world.tracking.status(a_status(name, streams={"S": said}), ann, world.now)
+        for _ in range(6):
+            world.step(0.25)
+        told = {name: world.tracking.instructions(name) for name in names}
+        assert all(len(one.streams["S"].neighbours) == DEGREE for one in told.values())
+        cut_off(world, 9.0)
+        assert not len(world.tracking.nodes)
+    assert world.tracking.counted.put_off == 0
+
+
 def test_leaving_one_stream_again_and_again():
     """The same, and its other streams notice nothing."""
     world = World(rejoin_s=5.0, silent_s=1000.0)
@@ -1026,6 +1270,38 @@ def test_one_node_can_not_take_all_streams_for_itself():
     assert "tracker.node_streams" in said["S9"].refused
     world.join("b", "T", "U")
     assert sorted(world.tracking.overlays.names()) == ["S0", "S1", "S2", "T", "U"]
+
+
+def test_one_client_can_not_take_all_streams_for_itself():
+    """However many nodes it has; what others have begun it may be in, and begin what is registered, where no more may come."""
+
+    class Judge(Everybody):
+        @staticmethod
+        def registered(stream):
+            return stream.startswith("registered")
+
+    def said(name, who, *streams):
+        return world.tracking.status(
+            a_status(name, streams={stream: StreamStatus() for stream in streams}), Access(who), world.now
+        ).streams
+
+    world = World(judge=Judge(), streams=8, client_streams=2)
+    assert not any(one.refused for one in said("e0", "evil", "x0", "x1").values())
+    for number in range(4):
+        refused = said(f"e{number}", "evil", f"y{number}")[f"y{number}"].refused
+        assert bool(refused) == (number > 1)
+    assert "tracker.client_streams" in refused
+    for name in "abc":
+        assert not any(one.refused for one in said(name, name, f"{name}0", f"{name}1").values())
+    found = said("e2", "evil", "a0", "registered-1")
+    assert not any(one.refused for one in found.values())
+    assert "tracker.streams" in said("z", "zoe", "z")["z"].refused
+    assert not said("z", "zoe", "registered-2")["registered-2"].refused
+    for name in ("a", "b", "c", "z", "e0", "e1", "e2", "e3"):
+        world.tracking.remove(name, world.now)
+    assert not world.tracking._begun._holders
+    assert not any(one.refused for one in said("e", "evil", "u", "v").values())
+    assert not any(one.refused for one in said("o", "", *"abcdef").values())
 
 
 def test_consumers_are_judged_where_they_are_sent_and_nowhere_else():

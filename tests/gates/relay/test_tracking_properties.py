@@ -152,7 +152,8 @@ class Nodes(RuleBasedStateMachine):
                 assert sum(degrees.values()) >= len(members) * min(DEGREE, len(members) - 1) - 1
         for name in list(world.nodes):
             world.die(name)
-        world.step(world.config.silent_s + 1)
+        for _ in range(10):
+            world.step(world.config.silent_s / 9)
         assert tracking.state()["nodes"] == tracking.state()["streams"] == tracking.state()["links"] == 0
         assert not tracking._pending
         assert not tracking.overlays.delays._rtts

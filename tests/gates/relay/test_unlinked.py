@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from triplewire.gates.relay.unlinked import Unlinked
 
-AFTER_S, FORGIVE_S, ALONE = 10.0, 60.0, 3
+AFTER_S, FORGIVE_S, MOST = 10.0, 60.0, 3
 
 
 def unlinked():
-    return Unlinked(AFTER_S, FORGIVE_S, ALONE)
+    return Unlinked(AFTER_S, FORGIVE_S, MOST)
+
+
+def part(found, one, other, now):
+    """Both say that they could not reach each other; whether they are given up."""
+    given_up = [
+        found.heard(here, [there], {there: None}, now) for here, there in 2 * [(one, other), (other, one)]
+    ]
+    return any(given_up)
 
 
 def test_a_pair_that_can_not_be_reached_is_given_up_at_once():
@@ -51,18 +59,34 @@ def test_one_end_alone_is_believed_later():
 
 
 def test_one_end_alone_is_believed_some_times():
-    """Until it has waited as long as the pairs have."""
+    """And then once in half a minute."""
     found = unlinked()
-    now = 0.0
-    for peer in ("b", "c", "d"):
-        found.heard("a", [peer], {peer: None}, now)
-        now += AFTER_S
-        assert found.heard("a", [peer], {peer: None}, now) == [peer]
-    found.heard("a", ["e"], {"e": None}, now)
-    now += AFTER_S
-    assert found.heard("a", ["e"], {"e": None}, now) == []
-    now = AFTER_S + FORGIVE_S  # the first is long ago
-    assert found.heard("a", ["e"], {"e": None}, now) == ["e"]
+    peers = ["b", "c", "d", "e"]
+    said = dict.fromkeys(peers)
+    assert found.heard("a", peers, said, 0.0) == []
+    assert found.heard("a", peers, said, AFTER_S) == ["b", "c", "d"]
+    assert found.heard("a", ["e", "f"], {"e": None, "f": None}, AFTER_S + 29.0) == []
+    assert found.heard("a", ["e", "f"], {"e": None, "f": None}, AFTER_S + 30.0) == ["e"]
+
+
+def test_what_both_ends_say_is_believed_some_times():
+    """It counts for both, as neither is known to be at fault; who has used up what it may keeps its neighbours, and others do not."""
+    found = unlinked()
+    assert all(part(found, "a", peer, 0.0) for peer in "bcd")
+    assert not part(found, "a", "e", 1.0)
+    assert not part(found, "e", "a", 20.0)
+    assert all(part(found, "e", peer, 20.0) for peer in "fb")
+    assert part(found, "e", "a", 30.0)
+    assert not part(found, "a", "c", 31.0)
+    assert not part(found, "e", "c", 31.0)
+
+
+def test_who_leaves_and_comes_back_is_not_believed_more_often():
+    """Others could be had for neighbours by it."""
+    found = unlinked()
+    assert all(part(found, "a", peer, 0.0) for peer in "bcd")
+    found.forget("a")
+    assert not part(found, "a", "e", 1.0)
 
 
 def test_a_pair_is_forgiven_once():

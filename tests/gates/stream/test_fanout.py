@@ -6,6 +6,7 @@ import asyncio
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.stepped import SteppedLoop, stream_of
 
 from triplewire.broker.config import StreamConfig, StreamGateConfig
 from triplewire.broker.wire.item_reader import ItemReader
@@ -128,3 +129,26 @@ async def test_a_stream_that_ends_is_left():
     assert closed == [True]
     fanout.stop()
     assert not len(stream._batch_listeners)
+
+
+def test_what_has_become_too_old_ends_the_response_of_who_has_not_read_it():
+    """Also where nothing came meanwhile that would have had it let go of: nothing is skipped without a word."""
+    loop = SteppedLoop()
+    stream = stream_of(loop, history_s=10.0, window_s=0.0, window_most_s=0.0)
+    fanout = Fanout(stream, StreamGateConfig(unread_bytes=10), lambda *_: None)
+    slow, fast = Transport(narrow=True), Transport()
+    closed = []
+    slow.close = lambda: closed.append(True)
+    for transport in (slow, fast):
+        fanout.follow(transport, BARE, Past(None, None))
+    slow.read()
+    for number in range(3):
+        stream.take([item(number)], "us")
+        loop.settle()
+    assert (slow.ids(), fast.ids()) == (["0"], ["0", "1", "2"])
+    loop.advance(20)
+    slow.read()
+    assert (slow.ids(), closed) == (["0"], [True])
+    stream.take([item(3)], "us")
+    loop.settle()
+    assert (slow.ids(), fast.ids()) == (["0"], ["0", "1", "2", "3"])

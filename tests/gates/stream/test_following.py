@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from support.stepped import ids, item
+from support.stepped import SteppedLoop, ids, item, stream_of
 from support.streams import opened
 
 from triplewire.gates.stream.following import Following
@@ -83,3 +83,14 @@ async def test_what_has_no_entry_is_not_missed():
     assert ids(await anext(batches)) == ["e1", "e2"]
     assert (following.missed, stream.history.first) == (0, 2)
     await batches.aclose()
+
+
+def test_what_has_become_too_old_is_counted():
+    """Also where nothing came meanwhile that would have had it let go of."""
+    loop = SteppedLoop()
+    stream = stream_of(loop, history_s=10.0)
+    stream.take([item("e1"), item("e2")], "us")
+    following = Following(stream, 0)
+    loop.advance(20)
+    assert following._next(10) == ()
+    assert (following.missed, following.position) == (2, 2)

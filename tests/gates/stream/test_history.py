@@ -323,3 +323,21 @@ def test_what_has_gone_is_let_go_of():
     assert len(history) == 10
     assert len(history._entries) <= 21
     assert len(history._places) == 10
+
+
+def test_who_asks_for_a_part_gets_the_oldest_and_then_the_rest():
+    """An overlap is not counted, or nobody would get any further; all who ask for the same have the same object."""
+    clock = Clock()
+    history = history_of(0, clock)
+    for number in range(1, 8):
+        history.add([Entry(number, item(f"e{number}"), clock.now)])
+        clock.now += 1.0
+    assert ids(history.replay("x", most=3)) == ["e1", "e2", "e3"]
+    assert history.replay("x", most=3) is history.replay("x", most=3)
+    assert ids(history.replay("e3", most=3)) == ["e4", "e5", "e6"]
+    assert ids(history.replay("e6", most=3)) == ["e7"]
+    assert ids(history.replay("e7", most=3)) == []
+    assert ids(history.replay("e3", most=2, overlap_s=2.0)) == ["e1", "e2", "e3", "e4", "e5"]
+    assert ids(history.replay("x", most=2, away_s=3.0)) == ["e5", "e6"]
+    assert ids(history.replay("e3", most=3, upto=5)) == ["e4", "e5"]
+    assert ids(history_of(0).replay("x", most=3)) == []

@@ -7,6 +7,7 @@ import gzip
 import json
 
 from triplewire.broker.config import StreamConfig
+from triplewire.gates.stream import polls
 from triplewire.gates.stream.entry import Batch, Entry
 from triplewire.gates.stream.polls import Poll, Polls, polled
 from triplewire.gates.stream.stream import open_stream
@@ -85,3 +86,15 @@ def test_an_empty_answer():
     assert polled(Batch("e", ()), json=True, gzip=False).endswith(b"\r\n\r\n[]")
     batch = Batch("e", (Entry(1, item(1), 0.0),))
     assert polled(batch, json=False, gzip=False, head_only=True).endswith(b"\r\n\r\n")
+
+
+def test_an_answer_is_made_once(monkeypatch):
+    """For each form, whoever asks for these items, and when."""
+    made = []
+    monkeypatch.setattr(polls, "encode_array", lambda items: made.append(len(list(items))) or b"[]")
+    monkeypatch.setattr(polls, "gzipped", lambda body: made.append("gzip") or body)
+    batch = Batch("e", (Entry(1, item(1), 0.0),))
+    for keep_alive in (True, False, True):
+        polled(batch, json=True, gzip=False, keep_alive=keep_alive)
+        polled(batch, json=True, gzip=True, keep_alive=keep_alive)
+    assert made == [1, 1, "gzip"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
+from dataclasses import replace
 
 import pytest
 from support.fake_tracker import FakeTracker
@@ -14,10 +16,12 @@ from support.streams import kept, opened, running, until
 from triplewire.broker.config import LimitsConfig, PathsConfig, StreamConfig, StreamGateConfig
 from triplewire.broker.errors import ConfigError
 from triplewire.broker.security.authority import Nobody
-from triplewire.broker.wire.gap_items import Missing, gap_item
+from triplewire.broker.wire.gap_items import Missing, gap_item, missing_of
 from triplewire.broker.wire.items import command_item
+from triplewire.gates.stream.entry import Entry
 from triplewire.gates.stream.relay import Relay, followed
 from triplewire.gates.stream.server import StreamServer
+from triplewire.gates.stream.stream import timestamp
 
 
 @contextlib.asynccontextmanager
@@ -113,9 +117,26 @@ async def test_by_a_tracker_it_begins_earlier():
             here.take([item("e0"), item("e1"), gap_item(Missing("00ff", "us", 3, 4), "there")], "us")
             async with running(relay.run()):
                 await until(lambda: len(here.history) == 4)
-            assert tracker.asked[0] == {"source": "src-1", "overlap": "10", "last-seen": "e1"}
+            assert tracker.asked[0] == {"source": "src-1", "overlap": "10", "last-seen": "e0"}
     assert kept(here)[-1] == "other"
-    assert here.counts.duplicates == 1, "the last one is known to the consumer itself"
+    assert (relay.gaps, here.counts.duplicates) == (0, 0), "the last two are known to the consumer itself"
+
+
+async def test_by_a_tracker_it_begins_no_earlier_than_what_it_keeps():
+    """The next relay has all of the last ten seconds, and here so many items are not kept: none is taken twice."""
+    now = time.time()
+    entries = [Entry(n + 1, item(f"e{n}"), now - 10.0 + n / 100) for n in range(1000)]
+    there = opened("events")
+    there.history.restore(entries, 1000)
+    async with served(there) as (url, _):
+        with FakeTracker({"r1": url}) as tracker:
+            here, relay = relay_of(tracker.url, history_items=400)
+            here.history.add(entries[:998])
+            async with running(relay.run()):
+                await until(lambda: "e999" in kept(here))
+            assert tracker.asked[0] == {"overlap": "2.99", "last-seen": "e996"}
+    assert kept(here)[-4:] == ["e996", "e997", "e998", "e999"]
+    assert here.counts.taken == 2
 
 
 async def test_relays_in_a_ring_come_to_rest():
@@ -178,8 +199,31 @@ async def test_a_gap_is_told():
             for connection in tuple(server._readers.values()):
                 connection.cut()
             there.take([item(f"x{number}") for number in range(9)], "us")
-            await until(lambda: len(here.history) == 4)
+            await until(lambda: len(here.history) == 5)
             assert relay.gaps == 1
+    marker = here.history.after("e2")[0].item
+    assert kept(here) == ["e1", "e2", marker.event_id, "x7", "x8"]
+    missing = missing_of(marker)
+    assert (missing.chain, missing.publisher) == ("*", "")
+    assert missing.first <= time.time() <= missing.last + 60
+
+
+@pytest.mark.parametrize("waited_s", [0, 600])
+async def test_a_gap_is_told_after_a_restart(waited_s):
+    """From when the last was published that it keeps, also where that was taken long after."""
+    there = opened("events", history_items=2)
+    there.take([item(f"x{number}") for number in range(9)], "us")
+    async with served(there) as (url, _):
+        here, relay = relay_of(f"{url}/events")
+        published_at = time.time() - waited_s
+        here.take([item("e1"), replace(item("e2"), timestamp=timestamp(published_at))], "us")
+        async with running(relay.run()):
+            await until(lambda: "x8" in kept(here))
+    assert relay.gaps == 1
+    assert kept(here)[3:] == ["x7", "x8"]
+    missing = missing_of([*here.history][2].item)
+    assert missing.first == math.floor(published_at)
+    assert missing.last >= time.time() - 60
 
 
 def test_what_is_no_stream_s_url_is_refused():

@@ -90,7 +90,7 @@ def test_what_is_kept_is_looked_at_first(loop):
     assert (ids(batch), position) == (["e4"], 4)
     assert ids(join(chosen, None, 2)[0]) == ["e3", "e4"]
     assert ids(join(chosen, "unknown", None)[0]) == ["e1", "e3", "e4"]
-    assert ids(join(chosen, "e2", None)[0]) == ["e1", "e3", "e4"], "it was never seen here"
+    assert ids(join(chosen, "e2", None)[0]) == ["e3", "e4"], "it did not pass, and a sign of life may name it"
 
 
 def test_what_waits_in_the_window_is_not_missed(loop):
@@ -331,3 +331,71 @@ def test_what_is_no_filter_is_told(loop):
     """As an error of the request's."""
     with pytest.raises(MalformedRequest):
         selections_of(loop).of(stream_of(loop), [("triple", "x")])
+
+
+def test_a_sign_of_life_that_names_what_did_not_pass_has_its_place(loop):
+    """The stream's own, for whom the selection is made anew, here or at another relay: nothing is sent again."""
+    stream, other = stream_of(loop, silence_s=10.0), stream_of(loop)
+    reader = Reader(selections_of(loop).of(stream, ALARM), loop)
+    for each in (stream, other):
+        each.take([alarm("e1"), alarm("e2"), item("e3")], "us")
+    loop.advance(11)
+    sign = reader.heard[-1]
+    assert sign.startswith("alive:")
+    assert sign.endswith(":e3")
+    for each in (stream, other):
+        chosen = selections_of(loop).of(each, ALARM)
+        assert ids(join(chosen, sign, None)[0]) == []
+        assert ids(chosen.history.replay(sign, overlap_s=60.0)) == ["e1", "e2"]
+        assert chosen.history.covered_s(sign, 60.0) == each.history.covered_s(sign, 60.0)
+        each.take([alarm("e4"), item("e5")], "us")
+        loop.settle()
+        assert ids(join(chosen, sign, None)[0]) == ["e4"]
+
+
+def slow_down(monkeypatch, loop, seconds):
+    """Whatever a filter is asked takes so long."""
+    asked = filters.Filter.passes
+
+    def passes(self, each):
+        loop.now += seconds
+        return asked(self, each)
+
+    monkeypatch.setattr(filters.Filter, "passes", passes)
+
+
+def test_what_was_not_looked_at_has_no_place(loop, monkeypatch):
+    """Of that nobody knows whether it passed: who saw it last gets all that is known."""
+    slow_down(monkeypatch, loop, 0.3)
+    stream = stream_of(loop)
+    stream.take([alarm("e1"), alarm("e2"), item("e3"), alarm("e4")], "us")
+    loop.settle()
+    chosen = selections_of(loop).of(stream, ALARM)
+    assert ids(chosen.history) == ["e4"]
+    assert ids(join(chosen, "e3", None)[0]) == ["e4"]
+    assert chosen.history.place("e1") is None
+
+
+async def test_what_is_kept_is_looked_at_in_steps(monkeypatch):
+    """Others have the event loop in between; what comes meanwhile has its place, and leaves when the stream's does."""
+    monkeypatch.setattr(selection, "_STEP_S", 0.0)  # one item each
+    loop = SteppedLoop()
+    slow_down(monkeypatch, loop, 0.001)
+    stream, found = stream_of(loop, window_s=1.0, window_most_s=1.0), selections_of(loop)
+    stream.take([alarm("e0"), item("e1"), alarm("e2")], "us")
+    loop.settle()
+    ticks = 0
+    preparing = [asyncio.create_task(found.prepare(stream, ALARM)) for _ in range(2)]
+    while not all(task.done() for task in preparing):
+        await asyncio.sleep(0)
+        ticks += 1
+        if ticks == 1:
+            stream.take([item("e3"), alarm("e4")], "us")
+            loop.settle()
+    assert ticks > 2
+    monkeypatch.setattr(filters.Filter, "passes", None)  # it is not asked again
+    chosen = found.of(stream, ALARM)
+    assert ids(chosen.history) == ["e0", "e2", "e4"]
+    reader = Reader(chosen, loop)
+    loop.advance(1.0)
+    assert reader.heard == ["e4"]

@@ -14,6 +14,7 @@ from triplewire.broker.errors import Unauthorized
 from triplewire.broker.rights import Access, Rights, Scope
 from triplewire.broker.wire.item_reader import ItemReader
 from triplewire.broker.wire.items import encode_item
+from triplewire.gates.stream import server
 from triplewire.gates.stream.sockets import listening
 
 from .serving import Client, item, on_uvloop, serving, until
@@ -186,6 +187,45 @@ async def test_a_long_poll_is_answered_at_once_or_with_the_next_batch():
         await client.head()
         assert b"Event-Id: 2" in gzip.decompress(await client.body())
         await until(lambda: not port.server._readers)
+
+
+async def test_who_polls_for_much_gets_it_in_parts(monkeypatch):
+    """The oldest first, each from the last that it was given; who says how many it wants gets the newest."""
+    monkeypatch.setattr(server, "_POLLED", 2)
+    async with serving() as port:
+        await port.publish(1, 2, 3, 4, 5)
+        client, last, got = await port.connect(), "unknown", []
+        for _ in range(3):
+            await client.ask("GET", f"/events/long-polling?last-seen={last}")
+            assert await client.head() == 200
+            got.append([each.event_id for each in ItemReader().feed(await client.body())])
+            last = got[-1][-1]
+        assert got == [["1", "2"], ["3", "4"], ["5"]]
+        await client.ask("GET", "/events/long-polling?past-events-limit=3")
+        await client.head()
+        assert [each.event_id for each in ItemReader().feed(await client.body())] == ["3", "4", "5"]
+
+
+async def test_a_filter_is_prepared_before_it_is_needed():
+    """Whoever waits for that does not hold up the others; without a filter there is nothing to prepare."""
+    asked = []
+
+    def select(feed, conditions):
+        asked.append(("select", conditions))
+        return feed
+
+    async def prepare(feed, conditions):
+        await asyncio.sleep(0)
+        asked.append(("prepare", conditions))
+
+    async with serving(select=select, prepare=prepare) as port:
+        await port.follow("/events/stream")
+        assert asked == []
+        conditions = (("source", "a"),)
+        for path in ("stream", "priority", "long-polling"):
+            await port.request("GET", f"/events/{path}?source=a&past-events-limit=1&non-blocking=1")
+            assert asked[:2] == [("prepare", conditions), ("select", conditions)]
+            asked.clear()
 
 
 async def test_a_poll_that_does_not_block_may_be_empty():

@@ -152,3 +152,34 @@ def test_where_there_are_other_relays_it_comes_sooner(overlay, everywhere_s, ove
         stream=StreamGateConfig(silence_s=everywhere_s), relay=RelayConfig(sign_of_life_s=overlay_s)
     )
     assert silence_of(config, StreamConfig(overlay=overlay)) == silence_s
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+async def test_who_follows_a_stream_that_has_lost_the_others_is_sent_away(workers):
+    """The response ends as it should, so that who has no limit on silence comes back; until the others are there it is 503."""
+    select = Selections(StreamGateConfig(), Config().limits).of
+    async with working(workers) if workers else serving(select=select) as port:
+        stream, there = port.stream, True
+        stream.is_there = lambda: there
+        paths = ("stream", "compressed", "priority", "stream?event-type=alarm")
+        consumers = [await port.follow(f"/events/{path}") for path in paths]
+        poll = await port.connect()
+        await poll.ask("GET", "/events/long-polling")
+        there = False
+        stream._silence.cancel()
+        stream._silence_s = 0.05
+        stream._break_silence()
+        for consumer in consumers:
+            assert await consumer.chunk() == b""
+            assert await consumer.reader.read() == b""
+        assert await poll.head() == 200
+        for path in (*paths, "long-polling"):
+            for method in ("GET", "HEAD"):
+                refused = await port.request(method, f"/events/{path}")
+                assert (refused.status, refused.headers["content-length"]) == (503, "0")
+        there = True
+        async with asyncio.timeout(5):
+            while (await port.request("HEAD", "/events/stream")).status != 200:  # noqa: ASYNC110 - it is asked
+                await asyncio.sleep(0.01)
+        for path in paths:
+            await port.follow(f"/events/{path}")

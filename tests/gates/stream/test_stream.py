@@ -286,6 +286,31 @@ def test_who_has_lost_the_others_gives_no_sign_of_life(loop):
     assert len(reader.batches) == 2
 
 
+def test_who_has_lost_the_others_for_long_is_absent(loop, caplog):
+    """Once three signs of life more are due than were given; not where there is no sign, or the others are there again."""
+    streams = [stream_of(loop, silence_s=silence_s) for silence_s in (10.0, 0.0)]
+    stream, silent = streams
+    there = False
+    for each in streams:
+        each.is_there = lambda: there
+    stream.take([item("e1")], "us")
+    loop.advance(39)
+    assert not stream.absent
+    loop.advance(2)
+    assert (stream.absent, silent.absent) == (True, False)
+    assert [record.getMessage() for record in caplog.records] == [
+        "! events is not reached by the others, and gives no signs of life"
+    ]
+    there = True
+    assert not stream.absent, "at once"
+    loop.advance(1)
+    there = False
+    loop.advance(39)
+    assert not stream.absent, "it is counted from the next sign of life that was due"
+    loop.advance(2)
+    assert stream.absent
+
+
 def test_another_item_of_an_id_that_is_there_is_told(loop, caplog):
     """It is not taken, whoever has the id first; a figure counts each, and the log has a line a minute."""
     stream = stream_of(loop)
