@@ -6,8 +6,9 @@ gaps.  An item is looked at once: its RDF is parsed for all filters together, an
 consumers, the stream's own among them.  Markers of gaps pass, as what is missing might have; and where nothing has passed for
 long, there is a sign of life, so that who follows knows that the stream is there.
 
-A filter is asked on the event loop, and about what the stream keeps in short steps.  One that takes more than a fifth of the time is ended, and refused for a while; to
-read an item's RDF counts for the filter that needs it first.  Nor may the making of selections take more than that.
+A filter is asked on the event loop, and about what the stream keeps in short steps.  One that takes more than a fifth of the
+time is ended, and refused for a while; to read an item's RDF counts for the filter that needs it first.  Nor may the making
+of selections take more than that.
 """
 
 from __future__ import annotations
