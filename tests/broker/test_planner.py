@@ -170,10 +170,10 @@ def test_what_oxigraph_refuses_is_refused_in_its_words(text):
 )
 def test_a_text_costs_no_more_than_its_length(text):
     """What looks like plain data for long, and is none."""
-    started = time.process_time()
+    started = time.thread_time()
     with pytest.raises(SyntaxError):
         changed_by(Update(text))
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 0.5
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,9 @@ async def test_who_hangs_up_listens_no_more():
             await listening.task
         assert len(tracker.listeners) == 0
         assert tracker.world.tracking.nodes.get("a").listening == 0
-        tracker.world.step(tracker.world.config.gone_s)
+        tracker.world.step()
+        for _ in range(4):
+            tracker.world.step(tracker.world.config.gone_s / 4)
         assert tracker.world.tracking.nodes.get("a") is None
 
 
@@ -141,7 +143,8 @@ async def test_a_newer_stream_takes_the_place_of_the_older():
         async with asyncio.timeout(5):
             await first.task
         assert first.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
-        tracker.world.step(tracker.world.config.gone_s)
+        for _ in range(4):
+            tracker.world.step(tracker.world.config.gone_s / 4)
         assert tracker.world.tracking.nodes.get("a").listening == 1
         tracker.world.join("b")
         tracker.listeners.wake(["a"])
@@ -228,4 +231,5 @@ async def test_a_stream_ends_with_its_node_also_where_the_node_is_back():
         other.hangs_up.set()
         await asyncio.wait_for(other.task, 5)
         assert tracker.world.tracking.nodes.get("a").listening == 0
-        assert tracker.world.tracking.nodes.gone(tracker.world.now + 2.0) == ["a"]
+        nodes, now = tracker.world.tracking.nodes, tracker.world.now
+        assert [nodes.gone(now + past_s) for past_s in (0.0, 0.5, 1.0, 1.5, 2.0)][-1] == ["a"]

@@ -14,7 +14,7 @@ from support.overlay import Recorder, items, until
 from support.streams import opened
 
 from triplewire.broker.overlay_config import RelayConfig
-from triplewire.gates.relay import returning
+from triplewire.gates.relay import gaps, returning
 from triplewire.gates.relay.carrying import OverlayFeed
 from triplewire.gates.relay.counted import Counted
 from triplewire.gates.relay.forwarding import Forwarding
@@ -104,7 +104,8 @@ class Back:
     async def settled(self):
         """All has been told that is told of its own accord."""
         end = time.monotonic() + 10
-        while not self.forwarding._returning._over:
+        # What came in part is waited for anew
+        while not self.forwarding._returning._over or self.forwarding._sequencer.due() is not None:
             assert time.monotonic() < end
             self.forwarding.tick()
             await asyncio.sleep(0.01)
@@ -118,6 +119,7 @@ class Back:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     monkeypatch.setattr(returning, "SETTLE_S", 0.1)
+    monkeypatch.setattr(gaps, "_LAST_WAIT_S", 0.2)
 
 
 @pytest.fixture
