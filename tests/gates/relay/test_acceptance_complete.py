@@ -103,6 +103,8 @@ async def test_what_is_missing_is_asked_for_in_time():
         await asyncio.sleep(0.7)  # and so is this
         some = iter(items(1000, "n00"))
         victim = overlay.nodes["n05"].counted
+        told = overlay.nodes["n05"]._members[STREAM].forwarding._sequencer
+        late_s = []
         await overlay.nodes["n00"].ready(STREAM)
         took_s = []
         for count in range(1, either(3, 30) * 3, 3):
@@ -112,17 +114,21 @@ async def test_what_is_missing_is_asked_for_in_time():
             await overlay.nodes["n00"].publish(STREAM, [next(some)])
             await all_but(overlay, {"n00", "n05"}, count + 1)
             silence(overlay)
-            parcels, wants = victim.parcels, victim.wants
+            parcels, wants, before_ms = victim.parcels, victim.wants, told.p99_ms
             await overlay.nodes["n00"].publish(STREAM, [next(some)])
             came, asked_at = await asyncio.gather(
                 moment(lambda: victim.parcels > parcels),  # noqa: B023
                 moment(lambda: victim.wants > wants),  # noqa: B023
             )
             took_s.append(asked_at - came)
+            # It is estimated anew all the time
+            late_s.append(took_s[-1] - 3 * max(before_ms, told.p99_ms) / 1000)
             await all_but(overlay, {"n00"}, count + 2)
-        print(f"p99 {p99_ms:.0f} ms, asked after {min(took_s):.3f} to {max(took_s):.3f} s")
+        print(
+            f"p99 {p99_ms:.0f} ms at first and {told.p99_ms:.0f} at last, asked after {min(took_s):.3f} to {max(took_s):.3f} s"
+        )
         assert 50 < p99_ms < 1000
-        assert max(took_s) <= 3 * p99_ms / 1000 + 0.05
+        assert max(late_s) <= 0.05
         assert not overlay.sinks["n05"].gaps
 
 
