@@ -28,7 +28,6 @@ class CertifiedChain:
     newest: int = 0
     own: bool = False  # published here
     begins: int | None = None
-    placed: bool = False  # the kept stream stood somewhere in it before
 
     @property
     def is_to_begin(self) -> bool:

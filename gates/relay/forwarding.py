@@ -214,7 +214,7 @@ class Forwarding:
             self._tell({source}, known.message)
         elif known is not None:
             # This neighbour heard of it sooner
-            if not begun and name in self._unsaid and not known.placed:
+            if not begun and name in self._unsaid and not self._after(name):
                 known.fresh, known.begins = True, 1
                 self._say(name, now)
         else:
@@ -224,10 +224,10 @@ class Forwarding:
             new = (
                 self._since is not None and now - self._since > self._config.kept_s - self._config.backfill_s
             )
-            chain = CertifiedChain(certificate, token, not begun, new, now)
-            chain.own = not source
-            chain.begins = None if begun else 1
-            self._chains[name] = chain
+            begins = None if begun else 1
+            self._chains[name] = CertifiedChain(
+                certificate, token, not begun, new, now, own=not source, begins=begins
+            )
             if source:
                 self._go_on(name, now)
             heads = told or {}
@@ -258,14 +258,17 @@ class Forwarding:
                     one.link.send(message)
 
     def _go_on(self, name: bytes, now: float) -> None:
-        """Where the stream stood in this chain before, if it is kept."""
-        after = self._places.after(name) if self._places is not None else None
+        """A kept stream goes on where it stood in this chain."""
+        after = self._after(name)
         if after is not None:
-            chain = self._chains[name]
-            chain.placed = bool(after)
             if after:
+                chain = self._chains[name]
                 chain.fresh, chain.begins = False, None
             self._begin(name, after, now)
+
+    def _after(self, name: bytes) -> int | None:
+        """Where the stream stood in this chain before, if it is kept."""
+        return self._places.after(name) if self._places is not None else None
 
     def _begin(self, name: bytes, after: int, now: float) -> None:
         self._duplicates.begin(name, after, now)

@@ -234,7 +234,7 @@ class Overlay:
 
     def is_reached(self, node: str) -> bool:
         """Whether a node says that it has a link with another."""
-        return any(rtt_ms is not None for rtt_ms in self.members[node].status.neighbours.values())
+        return bool(_linked(self.members[node].status))
 
     def is_measuring(self, now: float) -> bool:
         """Whether many nodes were given other links just now, so that nothing is known of these yet."""

@@ -22,11 +22,13 @@ class Clock:
         return self.now
 
 
-def history_of(count, clock=None, **settings):
-    """With the items e1, e2, ... of that many."""
-    history = History("events", StreamConfig(**settings), clock or Clock())
+def history_of(count, clock=None, *, each_s=0.0, **settings):
+    """With the items e1, e2, ... of that many, after each of which so much time passes."""
+    clock = clock or Clock()
+    history = History("events", StreamConfig(**settings), clock)
     for number in range(1, count + 1):
-        history.add([Entry(number, item(f"e{number}"), history.clock())])
+        history.add([Entry(number, item(f"e{number}"), clock.now)])
+        clock.now += each_s
     return history
 
 
@@ -61,10 +63,7 @@ def test_only_up_to_a_number():
 def test_an_overlap_begins_before_the_item():
     """So many seconds; where that is unknown it is everything all the same, and a limit takes the newest."""
     clock = Clock()
-    history = history_of(0, clock)
-    for number in range(1, 6):
-        history.add([Entry(number, item(f"e{number}"), clock.now)])
-        clock.now += 10.0
+    history = history_of(5, clock, each_s=10.0)
     assert ids(history.replay("e4", overlap_s=0.0)) == ["e5"]
     assert ids(history.replay("e4", overlap_s=9.0)) == ["e4", "e5"]
     assert ids(history.replay("e4", overlap_s=10.0)) == ["e3", "e4", "e5"]
@@ -77,10 +76,7 @@ def test_an_overlap_begins_before_the_item():
 def test_how_much_of_an_overlap_is_kept():
     """All of it, where something older is; else as far as the oldest, and nothing where the item is unknown."""
     clock = Clock()
-    history = history_of(0, clock, history_items=3)
-    for number in range(1, 6):
-        history.add([Entry(number, item(f"e{number}"), clock.now)])
-        clock.now += 10.0
+    history = history_of(5, clock, each_s=10.0, history_items=3)
     assert history.covered_s("e4", 5.0) == 5.0
     assert history.covered_s("e5", 60.0) == 20.0
     assert history.covered_s("e3", 60.0) == 0.0
@@ -276,10 +272,7 @@ def test_an_item_by_its_id():
 def test_the_newest_and_how_many_came_lately():
     """Without a look at all."""
     clock = Clock()
-    history = history_of(0, clock, history_items=4)
-    for number in range(1, 7):
-        history.add([Entry(number, item(f"e{number}"), clock.now)])
-        clock.now += 10.0
+    history = history_of(6, clock, each_s=10.0, history_items=4)
     assert ids(history.newest(2)) == ["e5", "e6"]
     assert ids(history.newest(100)) == ["e3", "e4", "e5", "e6"]
     assert [history.count_since(clock.now - past_s) for past_s in (5, 10, 11, 25, 1000)] == [0, 0, 1, 2, 4]
@@ -303,10 +296,7 @@ def test_another_relay_s_sign_of_life():
 def test_who_was_away_for_a_while_is_given_nothing_older():
     """Where its item is not known, as by a relay that has old ones; an overlap comes on top, and what is known counts."""
     clock = Clock()
-    history = history_of(0, clock)
-    for number in range(1, 6):
-        history.add([Entry(number, item(f"e{number}"), clock.now)])
-        clock.now += 10.0
+    history = history_of(5, clock, each_s=10.0)
     assert ids(history.replay("x", away_s=20.0)) == ["e4", "e5"]
     assert ids(history.replay("x", away_s=20.0, overlap_s=10.0)) == ["e3", "e4", "e5"]
     assert ids(history.replay("x", 1, away_s=20.0)) == ["e5"]
@@ -328,10 +318,7 @@ def test_what_has_gone_is_let_go_of():
 def test_who_asks_for_a_part_gets_the_oldest_and_then_the_rest():
     """An overlap is not counted, or nobody would get any further; all who ask for the same have the same object."""
     clock = Clock()
-    history = history_of(0, clock)
-    for number in range(1, 8):
-        history.add([Entry(number, item(f"e{number}"), clock.now)])
-        clock.now += 1.0
+    history = history_of(7, clock, each_s=1.0)
     assert ids(history.replay("x", most=3)) == ["e1", "e2", "e3"]
     assert history.replay("x", most=3) is history.replay("x", most=3)
     assert ids(history.replay("e3", most=3)) == ["e4", "e5", "e6"]
